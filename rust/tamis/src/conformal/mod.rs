@@ -1,0 +1,28 @@
+//! Split conformal calibration: labelled scores in, thresholds with a promise out.
+
+mod artefact;
+mod calibration;
+mod design;
+mod direction;
+mod fit;
+mod identity;
+mod level;
+mod pvalue;
+mod rank;
+mod report;
+mod select;
+mod summary;
+mod threshold;
+mod units;
+
+pub use calibration::{Calibration, Candidates, Declaration, Direction, Evidence, Positives, Queries};
+pub use design::DesignEffect;
+pub use fit::{Input, LabelledSpans};
+pub use identity::{Identity, Scalar};
+pub use level::Level;
+pub use pvalue::{conformal_pvalue, conformal_pvalue_randomised, sorted_scores};
+pub use rank::{conformal_quantile, conformal_rank};
+pub use report::Report;
+pub use summary::Summary;
+pub use threshold::{Target, Threshold, Unit};
+pub use units::Column;

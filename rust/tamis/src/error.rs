@@ -1,0 +1,190 @@
+//! The one error type of the crate: values that carry numbers, translated once at the border.
+
+/// What went wrong, with the numbers needed to say so.
+///
+/// Variants are bad arguments unless their documentation says otherwise; the text of each says what to do.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// `max_chars` is zero or `overlap` is not smaller than it.
+    #[error(
+        "overlap must be smaller than max_chars and max_chars at least 1, got max_chars={max_chars}, overlap={overlap}"
+    )]
+    ChunkLimits {
+        /// The limit of a snippet in code points.
+        max_chars: usize,
+        /// The overlap of neighbours in code points.
+        overlap: usize,
+    },
+
+    /// A span does not lie in its text, is empty, or is out of order.
+    #[error(
+        "{what} {index} is [{start}, {end}), which is not a non-empty span of a text of {length} code points"
+    )]
+    SpanOutOfBounds {
+        /// What kind of span it is.
+        what: &'static str,
+        /// Its position in the input.
+        index: usize,
+        /// First code point.
+        start: usize,
+        /// One past the last code point.
+        end: usize,
+        /// Length of the text in code points.
+        length: usize,
+    },
+
+    /// A level that is no decimal and no fraction.
+    #[error("{name} must be a decimal such as 0.1 or a fraction such as \"1/10\", got {text:?}")]
+    LevelSyntax {
+        /// The argument.
+        name: &'static str,
+        /// What was received, at most 40 characters of it.
+        text: String,
+    },
+
+    /// A level outside (0, 1).
+    #[error("{name} must lie strictly between 0 and 1, got {text}")]
+    LevelRange {
+        /// The argument.
+        name: &'static str,
+        /// What was received.
+        text: String,
+    },
+
+    /// A number that is not finite where only finite ones are allowed.
+    #[error("{name}[{index}] is {value}: only finite numbers are allowed")]
+    NonFinite {
+        /// The argument.
+        name: &'static str,
+        /// Position of the first such number.
+        index: usize,
+        /// The number.
+        value: f64,
+    },
+
+    /// A column of another length than it is parallel to.
+    #[error("{name} has {got} entries, expected {expected}")]
+    LengthMismatch {
+        /// The argument.
+        name: &'static str,
+        /// The length needed.
+        expected: usize,
+        /// The length received.
+        got: usize,
+    },
+
+    /// Nothing is labelled relevant.
+    #[error("no snippet is labelled relevant: there is nothing to calibrate on")]
+    NoPositive,
+
+    /// Relevant snippets score higher than the others of their query.
+    #[error(
+        "scores look like similarities (within-query AUC {auc:.3}): lower must mean more relevant, pass 1 - similarity; check_direction=False skips this check"
+    )]
+    LooksLikeSimilarity {
+        /// Within-query AUC.
+        auc: f64,
+    },
+
+    /// A tolerance that is negative or not finite.
+    #[error("slack must be finite and not negative, got {value}")]
+    Slack {
+        /// What was received.
+        value: f64,
+    },
+
+    /// One query under two topics.
+    #[error("query {query:?} has two topics, {first:?} and {second:?}")]
+    TwoTopics {
+        /// The query id.
+        query: String,
+        /// The topic seen first.
+        first: String,
+        /// Another one.
+        second: String,
+    },
+
+    /// A row that refers to a query that is not there.
+    #[error("evidence names query {query:?}, which has no candidate")]
+    UnknownQuery {
+        /// The query id.
+        query: String,
+    },
+
+    /// A question that needs what the calibration does not hold (domain failure).
+    #[error("{question} needs {field}, which this calibration does not have: {remedy}")]
+    MissingField {
+        /// What was asked.
+        question: &'static str,
+        /// What is missing.
+        field: &'static str,
+        /// What to do.
+        remedy: &'static str,
+    },
+
+    /// NaN as a threshold.
+    #[error("a threshold must be a number, got NaN")]
+    NanThreshold,
+
+    /// Use by another scorer, on another chunking or with another kind of labels than calibrated (domain failure).
+    #[error("{differences}; recalibrate, or use what the calibration was made with")]
+    IdentityMismatch {
+        /// `scorer`, `chunker` or `labels`.
+        part: &'static str,
+        /// Every field that differs with both values.
+        differences: String,
+    },
+
+    /// Use without saying by what (domain failure).
+    #[error("{part}: calibrated with {calibrated}, used with none given; pass {part}= to declare it")]
+    IdentityMissing {
+        /// `scorer` or `chunker`.
+        part: &'static str,
+        /// What it was calibrated with.
+        calibrated: String,
+    },
+
+    /// A damaged, foreign or changed calibration file (domain failure).
+    #[error("calibration file: field `{field}`: {problem}")]
+    CalibrationFile {
+        /// Path of the field.
+        field: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+
+    /// Query and row of different dimension.
+    #[error("dimension mismatch: the query vector has {expected} components, the snippet rows have {got}")]
+    DimensionMismatch {
+        /// Of the query.
+        expected: usize,
+        /// Of the rows.
+        got: usize,
+    },
+
+    /// A vector without a direction.
+    #[error("{name} {index} is a zero vector: its cosine is not defined")]
+    ZeroVector {
+        /// `query vector` or `snippet vector`.
+        name: &'static str,
+        /// The row; 0 for the query.
+        index: usize,
+    },
+
+    /// A component that is not finite.
+    #[error("{name} {index} is not finite: component {component} is {value}")]
+    NonFiniteVector {
+        /// `query vector` or `snippet vector`.
+        name: &'static str,
+        /// The row; 0 for the query.
+        index: usize,
+        /// The component.
+        component: usize,
+        /// The number.
+        value: f32,
+    },
+}
+
+/// Shorthand for results of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
