@@ -63,6 +63,17 @@ pub enum Error {
         value: f64,
     },
 
+    /// A number outside [0, 1].
+    #[error("{name}[{index}] is {value}, must lie between 0 and 1")]
+    OutsideUnitInterval {
+        /// The argument.
+        name: &'static str,
+        /// Position of the first such number.
+        index: usize,
+        /// The number.
+        value: f64,
+    },
+
     /// A column of another length than it is parallel to.
     #[error("{name} has {got} entries, expected {expected}")]
     LengthMismatch {

@@ -20,7 +20,7 @@ pub use design::DesignEffect;
 pub use fit::{Input, LabelledSpans};
 pub use identity::{Identity, Scalar};
 pub use level::Level;
-pub use pvalue::{conformal_pvalue, conformal_pvalue_randomised, sorted_scores};
+pub use pvalue::{conformal_pvalue, conformal_pvalue_randomised, conformal_pvalues, sorted_scores};
 pub use rank::{conformal_quantile, conformal_rank};
 pub use report::Report;
 pub use summary::Summary;

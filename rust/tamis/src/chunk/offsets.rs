@@ -1,0 +1,38 @@
+//! Bytes to code points.
+
+/// The number of code points before each of the byte positions, which must ascend and be character boundaries.
+///
+/// One forward pass; free for ASCII.
+pub fn code_points(text: &str, bytes: impl IntoIterator<Item = usize>) -> Vec<usize> {
+    if text.is_ascii() {
+        return bytes.into_iter().collect();
+    }
+    let (mut at, mut count) = (0, 0);
+    bytes
+        .into_iter()
+        .map(|byte| {
+            count += text[at..byte].chars().count();
+            at = byte;
+            count
+        })
+        .collect()
+}
+
+/// The byte position `n` code points after `from`, at most `end`.
+pub(crate) fn forward(text: &str, from: usize, end: usize, n: usize) -> usize {
+    text[from..end]
+        .char_indices()
+        .nth(n)
+        .map_or(end, |(at, _)| from + at)
+}
+
+/// The byte position `n` code points before `from`, at least `start`.
+pub(crate) fn backward(text: &str, start: usize, from: usize, n: usize) -> usize {
+    if n == 0 {
+        return from;
+    }
+    text[start..from]
+        .char_indices()
+        .nth_back(n - 1)
+        .map_or(start, |(at, _)| start + at)
+}

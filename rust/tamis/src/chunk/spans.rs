@@ -1,0 +1,34 @@
+//! Where snippets lie. No text: the spans cut the caller's own.
+
+/// A snippet: bytes `[start, end)` of one of the texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Span {
+    /// Position of the text.
+    pub document: usize,
+    /// First byte, on a character boundary.
+    pub start: usize,
+    /// One past the last byte, on a character boundary.
+    pub end: usize,
+}
+
+/// Snippets of one or more texts, by ascending document and start; within a document, ends ascend too.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Spans(Vec<Span>);
+
+impl Spans {
+    pub(crate) fn push(&mut self, document: usize, start: usize, end: usize) {
+        self.0.push(Span { document, start, end });
+    }
+
+    /// The spans as a slice.
+    pub fn as_slice(&self) -> &[Span] {
+        &self.0
+    }
+
+    /// The spans of one document. O(log n).
+    pub fn of_document(&self, document: usize) -> &[Span] {
+        let first = self.0.partition_point(|span| span.document < document);
+        let last = self.0.partition_point(|span| span.document <= document);
+        &self.0[first..last]
+    }
+}

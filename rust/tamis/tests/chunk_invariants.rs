@@ -1,0 +1,194 @@
+//! What holds for every text: exact spans, nothing lost, never over the limit, no containment.
+#![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
+
+use proptest::prelude::*;
+use tamis::{Chunker, Span, code_points, holds};
+use unicode_segmentation::UnicodeSegmentation;
+
+fn is_white(c: char) -> bool {
+    c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c)
+}
+
+/// Asserts the invariants and gives the spans.
+fn checked(text: &str, max_chars: usize, overlap: usize) -> Vec<Span> {
+    let spans = Chunker::new(max_chars, overlap).unwrap().chunk(text);
+    let spans = spans.as_slice();
+    let mut covered = 0;
+    for (i, span) in spans.iter().enumerate() {
+        let slice = &text[span.start..span.end];
+        assert!(slice.chars().count() <= max_chars, "over the limit: {slice:?}");
+        assert!(
+            slice
+                .graphemes(true)
+                .next()
+                .is_some_and(|g| !g.chars().all(is_white))
+                && slice
+                    .graphemes(true)
+                    .next_back()
+                    .is_some_and(|g| !g.chars().all(is_white)),
+            "{slice:?}"
+        );
+        if i > 0 {
+            assert!(
+                span.start > spans[i - 1].start && span.end > spans[i - 1].end,
+                "{spans:?}"
+            );
+            let shared = spans[i - 1].end.saturating_sub(span.start);
+            assert!(text[span.start..span.start + shared].chars().count() <= overlap);
+        }
+        assert!(
+            span.start <= covered || text[covered..span.start].chars().all(is_white),
+            "lost: {text:?} {spans:?}"
+        );
+        covered = span.end;
+    }
+    assert!(text[covered..].chars().all(is_white), "lost at the end: {text:?}");
+    spans.to_vec()
+}
+
+/// Every boundary lies between grapheme clusters, unless one alone is over the limit.
+fn assert_whole_graphemes(text: &str, spans: &[Span]) {
+    let boundaries: std::collections::HashSet<usize> = text
+        .grapheme_indices(true)
+        .map(|(at, _)| at)
+        .chain([text.len()])
+        .collect();
+    for span in spans {
+        assert!(
+            boundaries.contains(&span.start) && boundaries.contains(&span.end),
+            "{span:?} in {text:?}"
+        );
+    }
+}
+
+#[test]
+fn text_without_separators_overlaps() {
+    let spans = checked(&"abcdefghij".repeat(120), 500, 100);
+    assert_eq!(spans.len(), 3);
+    assert!(spans.windows(2).all(|pair| pair[1].start == pair[0].end - 100));
+}
+
+#[test]
+fn whole_sentences_are_shared_where_they_fit() {
+    let text = "Fog came at six. Fog left at ten. Fog came back at noon. Fog stayed until dusk.";
+    let cut: Vec<&str> = checked(text, 40, 18)
+        .iter()
+        .map(|span| &text[span.start..span.end])
+        .collect();
+    assert_eq!(
+        cut[..2],
+        [
+            "Fog came at six. Fog left at ten.",
+            "Fog left at ten. Fog came back at noon."
+        ]
+    );
+}
+
+#[test]
+fn the_tail_of_a_sentence_starts_at_a_word() {
+    let text = "A rather long first sentence stands here. Another one that is as long follows it.";
+    let spans = checked(text, 60, 11);
+    assert_eq!(
+        &text[spans[1].start..spans[1].end],
+        "here. Another one that is as long follows it."
+    );
+}
+
+#[test]
+fn hostile_repetition_stays_linear_and_valid() {
+    for unit in [
+        "a",
+        " ",
+        "A. ",
+        "\u{301}",
+        "🇩🇪",
+        "\r\n",
+        "👩‍👩‍👧‍👦",
+        "。",
+        "a ",
+        "\n\n",
+        "\0",
+        "\u{feff}",
+    ] {
+        checked(&unit.repeat(200_000 / unit.len()), 500, 100);
+    }
+    checked(&format!("a{}b", " ".repeat(300_000)), 500, 100);
+}
+
+#[test]
+fn flags_and_families_are_never_cut() {
+    for unit in ["🇩🇪", "👩‍👩‍👧‍👦", "e\u{301}", "\r\n", "नि"] {
+        let text = unit.repeat(300);
+        assert_whole_graphemes(&text, &checked(&text, 50, 10));
+    }
+}
+
+fn hostile() -> impl Strategy<Value = String> {
+    let parts = prop::sample::select(vec![
+        "a",
+        "word ",
+        "Sentence one. ",
+        "他",
+        "。",
+        "他们谈了。",
+        "\n",
+        "\n\n",
+        "\r\n",
+        "\u{301}",
+        "🇩🇪",
+        "👩‍👩‍👧‍👦",
+        "  ",
+        "\t",
+        "\0",
+        "\u{feff}",
+        "\u{200b}",
+        "سلام، ",
+        "؟ ",
+        "Dr. ",
+        "3.5 ",
+        "\u{1c}",
+        "- item\n",
+        "; ",
+        ", ",
+        "\u{2029}",
+        "e\u{301}",
+        "\u{a0}",
+    ]);
+    prop::collection::vec(parts, 0..60).prop_map(|parts| parts.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn invariants(text in hostile(), max_chars in 1_usize..60, share in 0_usize..100) {
+        let overlap = share * max_chars / 100;
+        let spans = checked(&text, max_chars, overlap);
+        let longest = text.graphemes(true).map(|g| g.chars().count()).max().unwrap_or(0);
+        if longest <= max_chars - overlap {
+            assert_whole_graphemes(&text, &spans);
+        }
+    }
+
+    #[test]
+    fn every_label_is_held(text in hostile(), max_chars in 1_usize..60, share in 0_usize..100, a in 0_usize..400, b in 0_usize..400) {
+        let spans = checked(&text, max_chars, share * max_chars / 100);
+        let n = text.chars().count();
+        prop_assume!(n > 0);
+        let (start, end) = ((a % n).min(b % n), (a % n).max(b % n) + 1);
+        let blank = text.chars().skip(start).take(end - start).all(is_white);
+        let held = holds(&text, &spans, &[(start, end)]).unwrap();
+        prop_assert_eq!(held.is_empty(), blank);
+    }
+
+    #[test]
+    fn offsets_are_code_points(text in hostile()) {
+        let spans = checked(&text, 20, 5);
+        let starts = code_points(&text, spans.iter().map(|span| span.start));
+        let ends = code_points(&text, spans.iter().map(|span| span.end));
+        for ((span, start), end) in spans.iter().zip(starts).zip(ends) {
+            let slice: String = text.chars().skip(start).take(end - start).collect();
+            prop_assert_eq!(&text[span.start..span.end], slice);
+        }
+    }
+}
