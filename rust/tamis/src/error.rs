@@ -19,18 +19,18 @@ pub enum Error {
 
     /// A span does not lie in its text, is empty, or is out of order.
     #[error(
-        "{what} {index} is [{start}, {end}), which is not a non-empty span of a text of {length} code points"
+        "{what} {index} is [{start}, {end}), which is no non-empty span of a text of length {length}"
     )]
     SpanOutOfBounds {
         /// What kind of span it is.
         what: &'static str,
         /// Its position in the input.
         index: usize,
-        /// First code point.
+        /// First position.
         start: usize,
-        /// One past the last code point.
+        /// One past the last position.
         end: usize,
-        /// Length of the text in code points.
+        /// Length of the text.
         length: usize,
     },
 

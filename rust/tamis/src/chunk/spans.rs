@@ -1,5 +1,7 @@
 //! Where snippets lie. No text: the spans cut the caller's own.
 
+use crate::{Error, Result};
+
 /// A snippet: bytes `[start, end)` of one of the texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span {
@@ -16,6 +18,34 @@ pub struct Span {
 pub struct Spans(Vec<Span>);
 
 impl Spans {
+    /// Spans given as (document, start, end) in bytes: what was taken apart, put together again.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::SpanOutOfBounds`] for one that does not lie on character boundaries of its text, or is out of order.
+    pub fn new(texts: &[&str], spans: &[(usize, usize, usize)]) -> Result<Self> {
+        let mut out = Self::default();
+        for (index, &(document, start, end)) in spans.iter().enumerate() {
+            let text = texts.get(document).copied().unwrap_or_default();
+            let ordered = out
+                .0
+                .last()
+                .is_none_or(|last| (last.document, last.start) < (document, start));
+            if start >= end || text.get(start..end).is_none() || !ordered {
+                let length = text.len();
+                return Err(Error::SpanOutOfBounds {
+                    what: "snippet",
+                    index,
+                    start,
+                    end,
+                    length,
+                });
+            }
+            out.push(document, start, end);
+        }
+        Ok(out)
+    }
+
     pub(crate) fn push(&mut self, document: usize, start: usize, end: usize) {
         self.0.push(Span { document, start, end });
     }

@@ -1,0 +1,106 @@
+"""Filters retrieved context before a language model sees it, with a conformal guarantee.
+
+``import tamis`` loads the native module only: no numpy, no runtime, no client. Every other name is
+resolved when it is first used (PEP 562).
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from tamis._tamis import (
+    Calibration,
+    CalibrationFileError,
+    Chunker,
+    DesignEffect,
+    IdentityMismatch,
+    ProviderError,
+    Report,
+    ScorerError,
+    Snippet,
+    Snippets,
+    TamisError,
+    Threshold,
+    __version__,
+    _debug_build,
+    conformal_pvalue,
+    conformal_quantile,
+    conformal_rank,
+    cosine_scores,
+)
+
+if TYPE_CHECKING:
+    from tamis.calibrate import calibrate
+    from tamis.encoder import Encoder, OnnxEncoder
+    from tamis.evaluation import Evaluation, evaluate
+    from tamis.filter import Filter, FilterResult
+    from tamis.labelled import Document, LabelledQuery, read_labelled
+    from tamis.scorer import EmbeddingScorer, Scorer
+
+__all__ = [
+    "Calibration",
+    "CalibrationFileError",
+    "Chunker",
+    "DesignEffect",
+    "Document",
+    "EmbeddingScorer",
+    "Encoder",
+    "Evaluation",
+    "Filter",
+    "FilterResult",
+    "IdentityMismatch",
+    "LabelledQuery",
+    "OnnxEncoder",
+    "ProviderError",
+    "Report",
+    "Scorer",
+    "ScorerError",
+    "Snippet",
+    "Snippets",
+    "TamisError",
+    "Threshold",
+    "__version__",
+    "calibrate",
+    "conformal_pvalue",
+    "conformal_quantile",
+    "conformal_rank",
+    "cosine_scores",
+    "evaluate",
+    "read_labelled",
+]
+
+_LAZY = {
+    "calibrate": "tamis.calibrate",
+    "Document": "tamis.labelled",
+    "EmbeddingScorer": "tamis.scorer",
+    "Encoder": "tamis.encoder",
+    "Evaluation": "tamis.evaluation",
+    "evaluate": "tamis.evaluation",
+    "Filter": "tamis.filter",
+    "FilterResult": "tamis.filter",
+    "LabelledQuery": "tamis.labelled",
+    "OnnxEncoder": "tamis.encoder",
+    "read_labelled": "tamis.labelled",
+    "Scorer": "tamis.scorer",
+}
+
+if _debug_build:
+    import warnings
+
+    warnings.warn(
+        "this is a debug build of tamis: it is ten times slower", RuntimeWarning, stacklevel=2
+    )
+
+
+def __getattr__(name: str) -> Any:
+    module = _LAZY.get(name)
+    if module is None:
+        raise AttributeError(f"module 'tamis' has no attribute {name!r}")
+    value = getattr(importlib.import_module(module), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(__all__))

@@ -1,0 +1,1 @@
+"""The demo: the whole method on documents that every Python carries."""

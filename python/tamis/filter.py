@@ -1,0 +1,418 @@
+"""Filtering a request: query and documents, vectors, or scores in; what is kept out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._tamis import Calibration, Chunker, Snippet, Threshold, _merge_spans
+from tamis.encoder import TextTooLongError
+from tamis.scorer import Identity, Scorer, rebuild
+
+_LEVELS = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """Kept snippets of one document that overlap or touch, as one piece of text.
+
+    Attributes
+    ----------
+    document : int
+        Position of the document among those given.
+    start, end : int
+        Code points in the document.
+    text : str
+    """
+
+    document: int
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class FilterStats:
+    """What happened to one request, for logs and dashboards. No text.
+
+    Attributes
+    ----------
+    n_candidates, n_kept : int
+    best_score : float or None
+        Lowest finite score; None without one.
+    score_quantiles : tuple of float or None
+        Order statistics of the finite scores at 0, .25, .5, .75, 1.
+    keeps_everything : bool
+        The threshold is infinite.
+    truncated : int
+        Snippets whose end the encoder did not read.
+    degraded : int
+        Snippets kept because scoring them failed.
+    reasons : tuple of str
+        Why, each once.
+    calibration_id, alpha, unit : str or None
+        Of the threshold; None for a fixed one.
+    """
+
+    n_candidates: int
+    n_kept: int
+    best_score: float | None
+    score_quantiles: tuple[float, ...] | None
+    keeps_everything: bool
+    truncated: int
+    degraded: int
+    reasons: tuple[str, ...]
+    calibration_id: str | None
+    alpha: str | None
+    unit: str | None
+
+
+@dataclass(frozen=True)
+class FilterResult:
+    """The candidates of one request, kept and dropped.
+
+    Attributes
+    ----------
+    items : sequence
+        The candidates as given (or snippets, or positions where nothing was given).
+    scores : ndarray, shape (n,)
+        The score of each candidate; NaN where scoring failed.
+    kept_indices : ndarray of intp
+        Positions of those kept, ascending.
+    threshold : Threshold
+    """
+
+    items: Sequence[Any] = field(repr=False)
+    scores: NDArray[Any] = field(repr=False)
+    kept_indices: NDArray[np.intp]
+    threshold: Threshold
+    truncated: int = 0
+    failed: int = 0
+    reasons: tuple[str, ...] = ()
+    documents: Sequence[str] | None = field(default=None, repr=False)
+
+    @cached_property
+    def kept(self) -> list[Any]:
+        """The items that are kept, in input order."""
+        return [self._item(i) for i in self.kept_indices.tolist()]
+
+    @cached_property
+    def dropped(self) -> list[Any]:
+        """The items that are dropped, in input order."""
+        kept = set(self.kept_indices.tolist())
+        return [self._item(i) for i in range(len(self.scores)) if i not in kept]
+
+    @property
+    def degraded(self) -> bool:
+        """Whether a snippet was kept because scoring it failed."""
+        return self.failed > 0
+
+    @cached_property
+    def stats(self) -> FilterStats:
+        """Counts and identities of this request. O(n log n), computed when asked for."""
+        finite = np.sort(self.scores[np.isfinite(self.scores)].astype(np.float64))
+        places = [max(int(np.ceil(level * len(finite))), 1) - 1 for level in _LEVELS]
+        return FilterStats(
+            n_candidates=len(self.scores),
+            n_kept=len(self.kept_indices),
+            best_score=float(finite[0]) if len(finite) else None,
+            score_quantiles=tuple(finite[places].tolist()) if len(finite) else None,
+            keeps_everything=self.threshold.keeps_everything,
+            truncated=self.truncated,
+            degraded=self.failed,
+            reasons=self.reasons,
+            calibration_id=self.threshold.calibration_id,
+            alpha=self.threshold.alpha,
+            unit=self.threshold.unit,
+        )
+
+    def passages(self) -> list[Passage]:
+        """The kept text, neighbours that overlap joined, by document and start.
+
+        Raises
+        ------
+        TypeError
+            When the items are not snippets.
+        """
+        kept = self.kept
+        for item in kept:
+            if not isinstance(item, Snippet):
+                kind = type(item).__name__
+                raise TypeError(f"passages are made of snippets, and the items are {kind}")
+        merged = _merge_spans([(s.document, s.start, s.end) for s in kept])
+        return [
+            Passage(document, start, end, self._text(kept, document, start, end))
+            for document, start, end in merged
+        ]
+
+    def _text(self, kept: Sequence[Snippet], document: int, start: int, end: int) -> str:
+        if self.documents is not None:
+            return self.documents[document][start:end]
+        # Snippets of the caller: their own texts, each from where the last one ended.
+        out, at = [], start
+        for s in sorted(kept, key=lambda s: (s.document, s.start)):
+            if s.document == document and start <= s.start and s.end <= end and s.end > at:
+                out.append(s.text[at - s.start :])
+                at = s.end
+        return "".join(out)
+
+    def explain(self) -> str:
+        """One line for the rule and one for each candidate: decision, score, where, text."""
+        return "\n".join(self._explained())
+
+    def _explained(self) -> Iterator[str]:
+        t = self.threshold
+        promise = f"alpha {t.alpha}, unit {t.unit}" if t.alpha else "fixed, no promise"
+        yield f"keep scores up to {t.value + t.slack:.6g} ({promise})"
+        kept = set(self.kept_indices.tolist())
+        for i, score in enumerate(self.scores.tolist()):
+            item = self._item(i)
+            if isinstance(item, Snippet):
+                words = " ".join(item.text.split())[:70]
+                where = f"document {item.document} [{item.start}:{item.end}] {words}"
+            else:
+                where = repr(item)[:90]
+            decision = "keep" if i in kept else "drop"
+            note = "failed" if score != score else f"{score:.4f}"
+            yield f"{decision}  {note:>7}  {where}"
+
+    def _item(self, i: int) -> Any:
+        item = self.items[i]
+        if isinstance(item, Snippet) and item.score is None:
+            return item.with_score(float(self.scores[i]))
+        return item
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+
+class Filter:
+    """Keeps the snippets whose score is at most the threshold.
+
+    Parameters
+    ----------
+    threshold : Threshold
+        From `Calibration.threshold`, or `Threshold.fixed` for one without a promise.
+    scorer : Scorer or str, optional
+        A scorer, or the identity declared at calibration where vectors or scores come from
+        elsewhere. Must be the calibrated one.
+    chunker : Chunker or str, optional
+        Likewise.
+    allow_keep_all : bool
+        Accept an infinite threshold, which keeps everything.
+
+    Raises
+    ------
+    IdentityMismatch
+        Scorer or chunker is not the calibrated one; names the fields and both values.
+    ValueError
+        The threshold is infinite; says how many topics are needed.
+
+    Notes
+    -----
+    What is promised holds for snippets that retrieval returned, on average over new units of the
+    threshold's kind (marginally), if they are exchangeable with the calibration set. Safe to share
+    between threads and to pickle, if the scorer is.
+    """
+
+    def __init__(
+        self,
+        threshold: Threshold,
+        scorer: Scorer | Identity | None = None,
+        chunker: Chunker | Identity | None = None,
+        *,
+        allow_keep_all: bool = False,
+    ) -> None:
+        if not isinstance(threshold, Threshold):
+            hint = "; use Calibration.threshold(alpha) or Threshold.fixed(value)"
+            raise TypeError(f"threshold must be a Threshold, got {type(threshold).__name__}{hint}")
+        threshold._check_scorer(scorer)
+        threshold._check_chunker(chunker)
+        if threshold.keeps_everything and not allow_keep_all:
+            raise ValueError(_keeps_everything(threshold))
+        self.threshold = threshold
+        self.scorer = scorer
+        self.chunker = chunker
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        alpha: Any,
+        unit: str = "topic",
+        scorer: Scorer | Identity | None = None,
+        chunker: Chunker | Identity | None = None,
+        *,
+        on_long: Literal["error", "truncate"] = "error",
+        allow_keep_all: bool = False,
+    ) -> Filter:
+        """A filter from a calibration file.
+
+        Parameters
+        ----------
+        path : path
+            Made by `Calibration.save`.
+        alpha : float, str, Decimal or Fraction
+        unit : {"topic", "query", "snippet"}
+        scorer, chunker : optional
+            By default rebuilt from what the file names, where tamis can (its own encoders and
+            chunker). Scores and vectors of your own: the identities declared at calibration.
+        on_long : {"error", "truncate"}
+            For a rebuilt scorer: what happens to a snippet longer than its model reads.
+        allow_keep_all : bool
+            Accept an infinite threshold.
+        """
+        calibration = Calibration.load(path)
+        threshold = calibration.threshold(alpha, unit=unit)
+        if chunker is None and isinstance(calibration.chunker, dict):
+            known = calibration.chunker
+            if known.get("chunker") == "sentences":
+                chunker = Chunker(known.get("max_chars"), known.get("overlap"))
+        if scorer is None and calibration.scorer is not None:
+            scorer = rebuild(calibration.scorer, on_long)
+        return cls(threshold, scorer, chunker, allow_keep_all=allow_keep_all)
+
+    def __repr__(self) -> str:
+        return f"Filter({self.threshold!r})"
+
+    def __call__(self, query: str, documents: Sequence[str]) -> FilterResult:
+        """Chunk, score and filter texts.
+
+        Parameters
+        ----------
+        query : str
+        documents : sequence of str
+            Blank ones give no snippet; none at all gives an empty result.
+
+        Returns
+        -------
+        FilterResult
+            Its items are `Snippet` with their scores. A snippet that could not be scored is kept,
+            and the result is `degraded`.
+
+        Raises
+        ------
+        TypeError
+            Not texts, or this filter has no scorer that can score texts.
+        ValueError
+            A document longer than the encoder reads in a snippet, naming it; a lone surrogate.
+        """
+        if not isinstance(query, str):
+            raise TypeError(f"query must be a str, got {type(query).__name__}")
+        if isinstance(documents, (str, bytes)) or not isinstance(documents, Sequence):
+            kind = type(documents).__name__
+            raise TypeError(f"documents must be a sequence of str, got {kind}")
+        chunker = Chunker() if self.chunker is None else self.chunker
+        if not isinstance(chunker, Chunker):
+            raise TypeError("filtering texts needs a Chunker; this filter has an identity only")
+        if not hasattr(self.scorer, "score"):
+            raise TypeError("filtering texts needs a scorer with a score method")
+        snippets = chunker.chunk_many(documents)
+        texts = snippets.texts()
+        scores, truncated, reasons = self._score(query, texts, snippets)
+        failed = ~np.isfinite(scores)
+        scores = np.where(failed, np.nan, scores)
+        keep = scores.astype(np.float64) <= self.threshold.value + self.threshold.slack
+        return FilterResult(
+            items=snippets,
+            scores=scores,
+            kept_indices=np.flatnonzero(keep | failed),
+            threshold=self.threshold,
+            truncated=truncated,
+            failed=int(failed.sum()),
+            reasons=reasons,
+            documents=list(documents),
+        )
+
+    def _score(
+        self, query: str, texts: list[str], snippets: Any
+    ) -> tuple[NDArray[Any], int, tuple[str, ...]]:
+        if not texts:
+            return np.empty(0, np.float32), 0, ()
+        scorer: Any = self.scorer
+        nothing = np.full(len(texts), np.nan, np.float32)
+        try:
+            if hasattr(scorer, "score_counted"):
+                scored = scorer.score_counted(query, texts)
+                scores, truncated = scored.scores, len(scored.truncated)
+            else:
+                scores, truncated = np.asarray(scorer.score(query, texts)), 0
+        except TextTooLongError as error:
+            document = snippets[error.index].document if error.index < len(texts) else None
+            raise ValueError(f"document {document}: {error}") from error
+        except Exception as error:  # fail open: nothing is lost because a scorer broke
+            return nothing, 0, (f"{type(error).__name__}: {error}",)
+        if scores.shape != (len(texts),) or scores.dtype.kind not in "fiu":
+            return nothing, truncated, (f"the scorer gave {scores.dtype} of shape {scores.shape}",)
+        scores = scores.astype(np.float64) if scores.dtype.kind != "f" else scores
+        bad = int((~np.isfinite(scores)).sum())
+        reasons = (f"{bad} scores are not finite",) if bad else ()
+        return scores, truncated, reasons
+
+    def filter_vectors(
+        self, query_vector: Any, matrix: Any, items: Sequence[Any] | None = None
+    ) -> FilterResult:
+        """Score and filter embeddings that you hold already.
+
+        Parameters
+        ----------
+        query_vector : ndarray of float32 or float16, shape (d,)
+        matrix : ndarray of float32 or float16, shape (n, d)
+            One row per candidate; last axis contiguous. Not to be written to during the call.
+        items : sequence of n, optional
+            Given back as they are; by default the result holds positions.
+
+        Raises
+        ------
+        ValueError
+            Dimensions differ, a vector is zero or not finite (named by its row), or items are not n.
+        TypeError
+            Another dtype or layout; names it and the call that mends it.
+        """
+        indices, scores = self.threshold._select_scored(query_vector, matrix)
+        return self._result(scores, indices, items)
+
+    def filter_scores(self, scores: Any, items: Sequence[Any] | None = None) -> FilterResult:
+        """Filter by nonconformity scores that you hold already (lower is more relevant).
+
+        Parameters
+        ----------
+        scores : sequence of float, or ndarray of float64, float32 or float16, shape (n,)
+            A similarity s becomes 1 − s.
+        items : sequence of n, optional
+            Given back as they are; by default the result holds positions.
+
+        Raises
+        ------
+        ValueError
+            A score is not finite (named by its position), or items are not n.
+        """
+        indices = self.threshold.keep(scores)
+        kept = scores if isinstance(scores, np.ndarray) else np.asarray(list(scores), np.float64)
+        return self._result(kept, indices, items)
+
+    def _result(
+        self, scores: NDArray[Any], indices: Any, items: Sequence[Any] | None
+    ) -> FilterResult:
+        if items is None:
+            items = range(len(scores))
+        elif len(items) != len(scores):
+            raise ValueError(f"items has {len(items)} entries, there are {len(scores)} scores")
+        return FilterResult(items, scores, indices, self.threshold)
+
+
+def _keeps_everything(threshold: Threshold) -> str:
+    if threshold.alpha is None:
+        return "the threshold is infinite and keeps everything; allow_keep_all=True accepts that"
+    unit = f"{threshold.unit}s" if threshold.unit != "query" else "queries"
+    return (
+        f"at alpha {threshold.alpha} the threshold is infinite: it needs at least "
+        f"{threshold.n_units_needed} {unit} with a relevant snippet, and the calibration has "
+        f"{threshold.n_units}; use a larger alpha, label more, or pass allow_keep_all=True"
+    )

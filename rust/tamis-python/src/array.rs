@@ -1,0 +1,298 @@
+//! Arrays of numbers in and out: the only file that names numpy.
+
+use half::f16;
+use numpy::{
+    Element, IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
+    PyUntypedArray, PyUntypedArrayMethods,
+};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+
+/// A column of scores: an array of its own precision, or numbers read one by one.
+pub(crate) enum Scores<'py> {
+    /// Borrowed when contiguous.
+    F64(PyReadonlyArray1<'py, f64>),
+    /// Borrowed when contiguous.
+    F32(PyReadonlyArray1<'py, f32>),
+    /// Read into memory of our own: lists, and half precision (widened exactly).
+    Own(Vec<f64>),
+}
+
+impl<'py> Scores<'py> {
+    /// Takes a one-dimensional array of float64, float32 or float16, or a sequence of numbers.
+    pub(crate) fn extract(name: &str, value: &Bound<'py, PyAny>) -> PyResult<Self> {
+        let Ok(array) = value.cast::<PyUntypedArray>() else {
+            return numbers(name, value).map(Self::Own);
+        };
+        if array.ndim() != 1 {
+            return Err(refused(
+                name,
+                array,
+                "a one-dimensional array of float64, float32 or float16",
+            ));
+        }
+        if let Ok(array) = value.cast::<PyArray1<f64>>() {
+            return Ok(match plain(array) {
+                Some(view) => Self::F64(view),
+                None => Self::Own(copied(value)?),
+            });
+        }
+        if let Ok(array) = value.cast::<PyArray1<f32>>() {
+            return Ok(match plain(array) {
+                Some(view) => Self::F32(view),
+                None => Self::Own(copied(value)?),
+            });
+        }
+        if value.cast::<PyArray1<f16>>().is_ok() {
+            return Ok(Self::Own(copied(value)?));
+        }
+        Err(refused(
+            name,
+            array,
+            "float64, float32 or float16; use scores.astype(\"float64\")",
+        ))
+    }
+
+    /// Every score in double precision.
+    pub(crate) fn to_f64(&self) -> Vec<f64> {
+        match self {
+            Self::F64(view) => view.as_slice().map(<[f64]>::to_vec).unwrap_or_default(),
+            Self::F32(view) => view
+                .as_slice()
+                .unwrap_or_default()
+                .iter()
+                .map(|&score| score.into())
+                .collect(),
+            Self::Own(scores) => scores.clone(),
+        }
+    }
+}
+
+/// A read-only view of an array that lies in memory as a slice does.
+fn plain<'py, T: Element>(array: &Bound<'py, PyArray1<T>>) -> Option<PyReadonlyArray1<'py, T>> {
+    if !is_aligned(array.as_untyped()) {
+        return None;
+    }
+    let view = array.try_readonly().ok()?;
+    view.as_slice().is_ok().then_some(view)
+}
+
+/// Whether every element lies at an address that its type allows.
+fn is_aligned(array: &Bound<'_, PyUntypedArray>) -> bool {
+    array
+        .getattr("flags")
+        .and_then(|flags| flags.getattr("aligned"))
+        .and_then(|flag| flag.extract())
+        .unwrap_or(false)
+}
+
+/// A contiguous float64 copy made by numpy itself, which knows every layout.
+fn copied(value: &Bound<'_, PyAny>) -> PyResult<Vec<f64>> {
+    let array = value.call_method1("astype", ("float64",))?;
+    let array = value
+        .py()
+        .import("numpy")?
+        .call_method1("ascontiguousarray", (array,))?;
+    Ok(array.cast::<PyArray1<f64>>()?.try_readonly()?.to_vec()?)
+}
+
+fn numbers(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Vec<f64>> {
+    let wrong = |index: usize, item: &Bound<'_, PyAny>| {
+        let kind = item
+            .get_type()
+            .name()
+            .map_or_else(|_| "object".to_owned(), |name| name.to_string());
+        PyTypeError::new_err(format!("{name}[{index}] must be a number, got {kind}"))
+    };
+    if value.is_instance_of::<pyo3::types::PyString>() || value.is_instance_of::<pyo3::types::PyBytes>() {
+        return Err(PyTypeError::new_err(format!(
+            "{name} must be a sequence of numbers, got text"
+        )));
+    }
+    let items = value.try_iter().map_err(|_| {
+        PyTypeError::new_err(format!(
+            "{name} must be a sequence of numbers, got {}",
+            kind_of(value)
+        ))
+    })?;
+    let mut out = Vec::new();
+    for (index, item) in items.enumerate() {
+        let item = item?;
+        if item.is_instance_of::<pyo3::types::PyString>() {
+            return Err(wrong(index, &item));
+        }
+        out.push(item.extract::<f64>().map_err(|_| wrong(index, &item))?);
+    }
+    Ok(out)
+}
+
+/// The name of a value's class.
+pub(crate) fn kind_of(value: &Bound<'_, PyAny>) -> String {
+    value
+        .get_type()
+        .name()
+        .map_or_else(|_| "object".to_owned(), |name| name.to_string())
+}
+
+fn refused(name: &str, array: &Bound<'_, PyUntypedArray>, expected: &str) -> PyErr {
+    PyTypeError::new_err(format!(
+        "{name} is an array of {} with shape {:?}, expected {expected}",
+        array.dtype(),
+        array.shape()
+    ))
+}
+
+/// Labels as truth values: an array or a sequence of 0/1 or booleans.
+pub(crate) fn labels(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Vec<bool>> {
+    let wrong = |index: usize, item: &Bound<'_, PyAny>| {
+        let shown: String = item.repr().map_or_else(
+            |_| "?".to_owned(),
+            |text| text.to_string().chars().take(40).collect(),
+        );
+        PyValueError::new_err(format!("{name}[{index}] must be 0 or 1, got {shown}"))
+    };
+    // `tolist` turns numpy scalars into Python ones at once.
+    let plain = if value.cast::<PyUntypedArray>().is_ok() {
+        value.call_method0("tolist")?
+    } else {
+        value.clone()
+    };
+    let items = plain.try_iter().map_err(|_| {
+        PyTypeError::new_err(format!(
+            "{name} must be a sequence of 0 and 1, got {}",
+            kind_of(value)
+        ))
+    })?;
+    let mut out = Vec::new();
+    for (index, item) in items.enumerate() {
+        let item = item?;
+        if let Ok(flag) = item.extract::<bool>() {
+            out.push(flag);
+            continue;
+        }
+        if item.is_instance_of::<pyo3::types::PyString>() {
+            return Err(wrong(index, &item));
+        }
+        match item.extract::<f64>() {
+            Ok(0.0) => out.push(false),
+            Ok(1.0) => out.push(true),
+            _ => return Err(wrong(index, &item)),
+        }
+    }
+    Ok(out)
+}
+
+/// Embeddings of snippets: rows of float32 or float16 whose last axis is contiguous; rows may be strided.
+pub(crate) enum Rows<'py> {
+    /// Single precision.
+    F32(PyReadonlyArray2<'py, f32>),
+    /// Half precision.
+    F16(PyReadonlyArray2<'py, f16>),
+}
+
+impl<'py> Rows<'py> {
+    /// Takes a two-dimensional float32 or float16 array, borrowed.
+    pub(crate) fn extract(name: &str, value: &Bound<'py, PyAny>) -> PyResult<Self> {
+        const FIX: &str =
+            "float32 or float16 with shape [n, d]; use np.ascontiguousarray(matrix, dtype=\"float32\")";
+        let Ok(array) = value.cast::<PyUntypedArray>() else {
+            return Err(PyTypeError::new_err(format!(
+                "{name} must be an array of {FIX}, got {}",
+                kind_of(value)
+            )));
+        };
+        if let Ok(array) = value.cast::<PyArray2<f32>>() {
+            return rows(name, array).map(Self::F32);
+        }
+        if let Ok(array) = value.cast::<PyArray2<f16>>() {
+            return rows(name, array).map(Self::F16);
+        }
+        Err(refused(name, array, FIX))
+    }
+
+    /// Bytes of all components.
+    pub(crate) fn n_bytes(&self) -> usize {
+        match self {
+            Self::F32(view) => view.len() * 4,
+            Self::F16(view) => view.len() * 2,
+        }
+    }
+}
+
+fn rows<'py, T: Element>(name: &str, array: &Bound<'py, PyArray2<T>>) -> PyResult<PyReadonlyArray2<'py, T>> {
+    const FIX: &str = "its last axis contiguous and aligned; use np.ascontiguousarray(matrix)";
+    let untyped = array.as_untyped();
+    if !is_aligned(untyped) {
+        return Err(refused(name, untyped, FIX));
+    }
+    let view = array
+        .try_readonly()
+        .map_err(|error| PyValueError::new_err(format!("{name}: {error}")))?;
+    if view
+        .as_array()
+        .rows()
+        .into_iter()
+        .any(|row| row.to_slice().is_none())
+    {
+        return Err(refused(name, untyped, FIX));
+    }
+    Ok(view)
+}
+
+/// Runs a core function over the rows of whichever precision: `$rows` is bound to an iterator of slices.
+macro_rules! with_rows {
+    ($view:expr, |$rows:ident| $body:expr) => {
+        match $view {
+            $crate::array::Rows::F32(view) => {
+                let view = view.as_array();
+                let slices: Vec<&[f32]> = view.rows().into_iter().filter_map(|row| row.to_slice()).collect();
+                let $rows = slices.into_iter();
+                $body
+            }
+            $crate::array::Rows::F16(view) => {
+                let view = view.as_array();
+                let slices: Vec<&[half::f16]> =
+                    view.rows().into_iter().filter_map(|row| row.to_slice()).collect();
+                let $rows = slices.into_iter();
+                $body
+            }
+        }
+    };
+}
+pub(crate) use with_rows;
+
+/// A query's embedding, widened to single precision.
+pub(crate) fn vector(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Vec<f32>> {
+    const FIX: &str = "float32 or float16 with shape [d]; use np.asarray(vector, dtype=\"float32\")";
+    let Ok(array) = value.cast::<PyUntypedArray>() else {
+        return Err(PyTypeError::new_err(format!(
+            "{name} must be an array of {FIX}, got {}",
+            kind_of(value)
+        )));
+    };
+    let usable = value.cast::<PyArray1<f32>>().is_ok() || value.cast::<PyArray1<f16>>().is_ok();
+    if !usable {
+        return Err(refused(name, array, FIX));
+    }
+    let own = value.call_method1("astype", ("float32",))?;
+    let own = value
+        .py()
+        .import("numpy")?
+        .call_method1("ascontiguousarray", (own,))?;
+    Ok(own.cast::<PyArray1<f32>>()?.try_readonly()?.to_vec()?)
+}
+
+/// Single-precision scores, moved into an array.
+pub(crate) fn scores_out(py: Python<'_>, scores: Vec<f32>) -> Bound<'_, PyAny> {
+    scores.into_pyarray(py).into_any()
+}
+
+/// Double-precision numbers, moved into an array.
+pub(crate) fn doubles_out(py: Python<'_>, values: Vec<f64>) -> Bound<'_, PyAny> {
+    values.into_pyarray(py).into_any()
+}
+
+/// Positions, moved into an array of intp.
+pub(crate) fn indices_out(py: Python<'_>, indices: Vec<usize>) -> PyResult<Bound<'_, PyAny>> {
+    indices.into_pyarray(py).call_method1("view", ("intp",))
+}

@@ -1,0 +1,289 @@
+//! `Calibration`.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString, PyTuple};
+
+use crate::array::{Scores, labels as label_column};
+use crate::detach::maybe_detach;
+use crate::error::BorderError;
+use crate::identity::{column, identity, identity_out};
+use crate::level::level;
+use crate::report::{PyDesignEffect, PyReport};
+use crate::threshold::{PyThreshold, Source};
+
+/// Labelled spans: query ids, best scores, and how many spans were not retrieved.
+type Spans = (Vec<String>, Vec<Option<f64>>, Option<u64>);
+
+/// A calibration and its id, computed once, when asked for.
+pub(crate) struct Shared {
+    core: tamis::Calibration,
+    id: OnceLock<String>,
+}
+
+impl Shared {
+    /// The calibration's id.
+    pub(crate) fn id(&self) -> &str {
+        self.id.get_or_init(|| self.core.id())
+    }
+}
+
+/// Labelled scores of a set of queries, from which thresholds with a promise are made.
+#[pyclass(frozen, module = "tamis", name = "Calibration")]
+pub(crate) struct PyCalibration(Arc<Shared>);
+
+impl PyCalibration {
+    fn new(core: tamis::Calibration) -> Self {
+        Self(Arc::new(Shared {
+            core,
+            id: OnceLock::new(),
+        }))
+    }
+
+    fn core(&self) -> &tamis::Calibration {
+        &self.0.core
+    }
+}
+
+#[pymethods]
+impl PyCalibration {
+    /// Makes a calibration from scores and labels of candidate snippets.
+    #[staticmethod]
+    #[pyo3(signature = (scores, relevant, *, query = None, topic = None, document = None, group = None, size = None,
+                        evidence = None, scorer = None, chunker = None, labels = None, environment = None,
+                        slack = 0.0, check_direction = true))]
+    #[allow(
+        clippy::too_many_arguments,
+        clippy::needless_pass_by_value,
+        reason = "keyword-only columns of one table"
+    )]
+    fn fit(
+        py: Python<'_>,
+        scores: &Bound<'_, PyAny>,
+        relevant: &Bound<'_, PyAny>,
+        query: Option<&Bound<'_, PyAny>>,
+        topic: Option<&Bound<'_, PyAny>>,
+        document: Option<&Bound<'_, PyAny>>,
+        group: Option<&Bound<'_, PyAny>>,
+        size: Option<Vec<u64>>,
+        evidence: Option<Spans>,
+        scorer: Option<&Bound<'_, PyAny>>,
+        chunker: Option<&Bound<'_, PyAny>>,
+        labels: Option<&Bound<'_, PyAny>>,
+        environment: Option<BTreeMap<String, String>>,
+        slack: f64,
+        check_direction: bool,
+    ) -> PyResult<Self> {
+        let queries_independent = match topic.map(|topic| topic.cast::<PyString>()) {
+            Some(Ok(word)) if word.to_str().is_ok_and(|word| word == "query") => true,
+            Some(Ok(_)) => {
+                return Err(PyValueError::new_err(
+                    "topic must be a sequence of ids, one per score, or the word \"query\"",
+                ));
+            }
+            _ => false,
+        };
+        let input = tamis::Input {
+            scores: &Scores::extract("scores", scores)?.to_f64(),
+            relevant: &label_column("relevant", relevant)?,
+            query: column("query", query)?,
+            topic: if queries_independent {
+                None
+            } else {
+                column("topic", topic)?
+            },
+            queries_independent,
+            document: column("document", document)?,
+            group: column("group", group)?,
+            size: size.as_deref(),
+            evidence: evidence.map(|(query, score, not_retrieved)| tamis::LabelledSpans {
+                query,
+                score,
+                not_retrieved,
+            }),
+            scorer: identity("scorer", scorer)?,
+            chunker: identity("chunker", chunker)?,
+            labels: identity("labels", labels)?,
+            environment: environment.unwrap_or_default(),
+            slack,
+            check_direction,
+            created: now(py)?,
+        };
+        let bytes = input.scores.len() * 8;
+        Ok(Self::new(
+            maybe_detach(py, bytes, || tamis::Calibration::fit(input)).map_err(BorderError)?,
+        ))
+    }
+
+    /// The smallest threshold that keeps the promise at alpha for a new unit.
+    #[pyo3(signature = (alpha, unit = "topic"))]
+    fn threshold(&self, alpha: &Bound<'_, PyAny>, unit: &str) -> PyResult<PyThreshold> {
+        let alpha = level("alpha", alpha)?;
+        let core = self
+            .core()
+            .threshold(&alpha, crate::threshold::unit(unit)?)
+            .map_err(BorderError)?;
+        Ok(PyThreshold {
+            core,
+            calibration: Source::Calibration(Arc::clone(&self.0)),
+        })
+    }
+
+    /// Counts, thresholds and warnings in numbers and words.
+    fn report(&self) -> PyReport {
+        PyReport(self.core().report())
+    }
+
+    /// What dependence within topics costs at a threshold.
+    fn design_effect(&self, threshold: f64) -> PyResult<PyDesignEffect> {
+        Ok(PyDesignEffect(
+            self.core().design_effect(threshold).map_err(BorderError)?,
+        ))
+    }
+
+    /// The calibration restricted to the queries marked, in the order of `query_ids`.
+    fn restrict(&self, keep: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let keep = label_column("keep", keep)?;
+        Ok(Self::new(self.core().restrict(&keep).map_err(BorderError)?))
+    }
+
+    /// Writes the calibration file, whole or not at all.
+    fn save(&self, py: Python<'_>, path: &Bound<'_, PyAny>) -> PyResult<()> {
+        py.import("tamis.artefact")?
+            .call_method1("write_text", (path, self.core().to_json()))?;
+        Ok(())
+    }
+
+    /// Reads a calibration file.
+    #[staticmethod]
+    fn load(py: Python<'_>, path: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let text = py.import("tamis.artefact")?.call_method1("read_text", (path,))?;
+        Self::from_json(text.extract()?)
+    }
+
+    /// The calibration as the strict JSON text of its file.
+    fn to_json(&self) -> String {
+        self.core().to_json()
+    }
+
+    /// The calibration from the text of its file.
+    #[staticmethod]
+    fn from_json(text: &str) -> PyResult<Self> {
+        Ok(Self::new(
+            tamis::Calibration::from_json(text).map_err(BorderError)?,
+        ))
+    }
+
+    /// Names this calibration in results and logs.
+    #[getter]
+    fn id(&self) -> &str {
+        self.0.id()
+    }
+
+    /// Number of relevant snippets.
+    #[getter]
+    fn n_positives(&self) -> usize {
+        self.core().n_positives()
+    }
+
+    /// Query ids in the order of first appearance; None without query ids.
+    #[getter]
+    fn query_ids(&self) -> Option<Vec<String>> {
+        self.core().queries().map(|queries| queries.id.clone())
+    }
+
+    /// Topic ids of the queries; None where no topics were given.
+    #[getter]
+    fn topic_ids(&self) -> Option<Vec<String>> {
+        self.core().queries().and_then(|queries| queries.topic.clone())
+    }
+
+    /// Number of the independent unit of each query, from 0.
+    #[getter]
+    fn units(&self) -> PyResult<Vec<u32>> {
+        Ok(self.core().topic_of_query().map_err(BorderError)?)
+    }
+
+    /// Within-query AUC; None when no query holds both relevant and other snippets.
+    #[getter]
+    fn auc(&self) -> Option<f64> {
+        self.core().direction().auc
+    }
+
+    /// How far above a threshold a score may lie and still be kept.
+    #[getter]
+    fn slack(&self) -> f64 {
+        self.core().slack()
+    }
+
+    /// 1st and 99th percentile of the number of candidates per query; None when unknown.
+    #[getter]
+    fn candidates_range(&self) -> Option<(f64, f64)> {
+        let summary = self.core().summary().per_query.as_ref()?;
+        Some((summary.at(10)?, summary.at(990)?))
+    }
+
+    /// What the scores were made by.
+    #[getter]
+    fn scorer<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        identity_out(py, self.core().scorer())
+    }
+
+    /// What the snippets were cut by.
+    #[getter]
+    fn chunker<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        identity_out(py, self.core().chunker())
+    }
+
+    /// What kind of labels these are.
+    #[getter]
+    fn labels<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        identity_out(py, self.core().labels())
+    }
+
+    /// Versions and circumstances, which only warn.
+    #[getter]
+    fn environment<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let out = PyDict::new(py);
+        for (name, value) in self.core().environment() {
+            out.set_item(name, value)?;
+        }
+        Ok(out)
+    }
+
+    fn __repr__(&self) -> String {
+        let queries = self.core().queries().map_or(0, |queries| queries.id.len());
+        format!(
+            "Calibration({} relevant snippets of {queries} queries)",
+            self.core().n_positives()
+        )
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other
+            .cast::<Self>()
+            .is_ok_and(|other| other.get().core() == self.core())
+    }
+
+    fn __hash__(&self) -> isize {
+        // Equal calibrations have equal ids; the first digits are enough for a hash.
+        isize::from_str_radix(&self.0.id()[..8], 16).unwrap_or(0)
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let rebuild = py.get_type::<Self>().getattr("from_json")?;
+        let state = PyTuple::new(py, [self.core().to_json()])?;
+        PyTuple::new(py, [rebuild, state.into_any()])
+    }
+}
+
+/// The time as ISO 8601 text in UTC: the core has no clock.
+fn now(py: Python<'_>) -> PyResult<String> {
+    let time = py.import("time")?;
+    let moment = time.call_method0("gmtime")?;
+    time.call_method1("strftime", ("%Y-%m-%dT%H:%M:%SZ", moment))?
+        .extract()
+}

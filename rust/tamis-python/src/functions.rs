@@ -1,0 +1,103 @@
+//! The module's functions.
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+
+use crate::array::{Rows, Scores, doubles_out, scores_out, vector, with_rows};
+use crate::detach::maybe_detach;
+use crate::error::BorderError;
+use crate::level::level;
+
+/// Nonconformity score 1 - cosine of each row against the query vector.
+#[pyfunction]
+pub(crate) fn cosine_scores<'py>(
+    py: Python<'py>,
+    query_vector: &Bound<'py, PyAny>,
+    snippet_matrix: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let query = vector("query_vector", query_vector)?;
+    let rows = Rows::extract("snippet_matrix", snippet_matrix)?;
+    let bytes = rows.n_bytes();
+    let scores = with_rows!(&rows, |rows| maybe_detach(py, bytes, || tamis::cosine_scores(
+        &query, rows
+    )));
+    Ok(scores_out(py, scores.map_err(BorderError)?))
+}
+
+/// The rank k = ceil((n + 1)(1 - alpha)), exactly.
+#[pyfunction]
+#[pyo3(signature = (n, alpha = None, *, coverage = None))]
+pub(crate) fn conformal_rank(
+    n: &Bound<'_, PyAny>,
+    alpha: Option<&Bound<'_, PyAny>>,
+    coverage: Option<&Bound<'_, PyAny>>,
+) -> PyResult<u64> {
+    let alpha = match (alpha, coverage) {
+        (Some(alpha), None) => level("alpha", alpha)?,
+        (None, Some(coverage)) => level("coverage", coverage)?.complement(),
+        _ => return Err(PyTypeError::new_err("give either alpha or coverage=")),
+    };
+    if n.is_instance_of::<pyo3::types::PyBool>() {
+        return Err(PyTypeError::new_err("n must be an int, got bool"));
+    }
+    let n: i128 = n
+        .extract()
+        .map_err(|_| PyTypeError::new_err(format!("n must be an int, got {}", crate::array::kind_of(n))))?;
+    let n = u64::try_from(n)
+        .ok()
+        .filter(|&n| n < u64::MAX)
+        .ok_or_else(|| PyValueError::new_err(format!("n must be from 0 to 2**64 - 2, got {n}")))?;
+    Ok(tamis::conformal_rank(n, &alpha))
+}
+
+/// The k-th smallest score, k = `conformal_rank(n, alpha)`; infinity when k > n.
+#[pyfunction]
+pub(crate) fn conformal_quantile(
+    py: Python<'_>,
+    scores: &Bound<'_, PyAny>,
+    alpha: &Bound<'_, PyAny>,
+) -> PyResult<f64> {
+    let scores = Scores::extract("scores", scores)?.to_f64();
+    let alpha = level("alpha", alpha)?;
+    Ok(maybe_detach(py, scores.len() * 8, || {
+        tamis::conformal_quantile(&scores, &alpha)
+    })
+    .map_err(BorderError)?)
+}
+
+/// The conformal p-value of a score, or of each score of an array, among calibration scores.
+#[pyfunction]
+#[pyo3(signature = (score, scores, u = None))]
+pub(crate) fn conformal_pvalue<'py>(
+    py: Python<'py>,
+    score: &Bound<'py, PyAny>,
+    scores: &Bound<'py, PyAny>,
+    u: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let sorted = tamis::sorted_scores(&Scores::extract("scores", scores)?.to_f64()).map_err(BorderError)?;
+    let single = score.extract::<f64>().ok();
+    let tests = match single {
+        Some(score) => vec![score],
+        None => Scores::extract("score", score)?.to_f64(),
+    };
+    let us = match u {
+        Some(u) => Some(match u.extract::<f64>() {
+            Ok(u) => vec![u],
+            Err(_) => Scores::extract("u", u)?.to_f64(),
+        }),
+        None => None,
+    };
+    let p = tamis::conformal_pvalues(&tests, &sorted, us.as_deref()).map_err(BorderError)?;
+    match single {
+        Some(_) => Ok(p[0].into_pyobject(py)?.into_any()),
+        None => Ok(doubles_out(py, p)),
+    }
+}
+
+/// Joins spans (document, start, end) that overlap or touch.
+#[pyfunction]
+#[pyo3(name = "_merge_spans")]
+#[allow(clippy::needless_pass_by_value, reason = "PyO3 hands over what it read")]
+pub(crate) fn merge_spans(spans: Vec<(usize, usize, usize)>) -> Vec<(usize, usize, usize)> {
+    tamis::merge_spans(&spans)
+}

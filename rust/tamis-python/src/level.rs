@@ -1,0 +1,67 @@
+//! alpha, delta and coverage as Python gives them.
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyFloat, PyInt, PyString};
+use tamis::Level;
+
+use crate::array::kind_of;
+use crate::error::BorderError;
+
+/// Reads a level as the decimal its user wrote: str, Decimal, Fraction, or the shortest decimal of a float of any width.
+pub(crate) fn level(name: &'static str, value: &Bound<'_, PyAny>) -> PyResult<Level> {
+    let wrong = || {
+        let text = format!(
+            "{name} must be a float, str, Decimal or Fraction, got {}",
+            kind_of(value)
+        );
+        PyTypeError::new_err(text)
+    };
+    if value.is_instance_of::<PyBool>() {
+        return Err(wrong());
+    }
+    let text = if value.is_instance_of::<PyString>()
+        || value.is_instance_of::<PyInt>()
+        || is_instance(value, "decimal", "Decimal")
+        || is_instance(value, "fractions", "Fraction")
+    {
+        value.str()?
+    } else if value.is_instance_of::<PyFloat>() || value.hasattr("dtype")? {
+        // A numpy scalar's own item() would widen float32 and lose the decimal; its str() is the shortest one.
+        if value.hasattr("shape")? && value.getattr("shape")?.len()? != 0 {
+            return Err(wrong());
+        }
+        let real = value.extract::<f64>().map_err(|_| wrong())?;
+        if !real.is_finite() {
+            return Err(PyValueError::new_err(format!(
+                "{name} must lie strictly between 0 and 1, got {real}"
+            )));
+        }
+        if value.is_exact_instance_of::<PyFloat>() {
+            value.repr()?
+        } else {
+            value.str()?
+        }
+    } else {
+        return Err(wrong());
+    };
+    let text = text
+        .to_str()
+        .map_err(|_| PyValueError::new_err(format!("{name} must be a decimal such as 0.1")))?
+        .to_owned();
+    Ok(Level::parse(name, &text).map_err(BorderError)?)
+}
+
+fn is_instance(value: &Bound<'_, PyAny>, module: &str, class: &str) -> bool {
+    // By the type's own module: importing decimal and fractions to ask would cost a request their import.
+    let mro = value.get_type().mro();
+    mro.iter().any(|base| {
+        let named = |attribute: &str, expected: &str| {
+            base.getattr(attribute)
+                .and_then(|name| name.extract::<String>())
+                .is_ok_and(|name| name == expected)
+        };
+        named("__name__", class)
+            && (named("__module__", module) || named("__module__", &format!("_{module}")))
+    })
+}

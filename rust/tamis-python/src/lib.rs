@@ -1,0 +1,45 @@
+//! The Python face of tamis: translates and nothing else.
+#![allow(
+    missing_docs,
+    reason = "the crate's face is the Python stub python/tamis/_tamis.pyi"
+)]
+
+mod array;
+mod calibration;
+mod chunker;
+mod detach;
+mod error;
+mod functions;
+mod identity;
+mod level;
+mod report;
+mod snippets;
+mod threshold;
+
+/// Native half of tamis.
+#[pyo3::pymodule(gil_used = false)]
+mod _tamis {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use super::calibration::PyCalibration;
+    #[pymodule_export]
+    use super::chunker::PyChunker;
+    #[pymodule_export]
+    use super::functions::{
+        conformal_pvalue, conformal_quantile, conformal_rank, cosine_scores, merge_spans,
+    };
+    #[pymodule_export]
+    use super::report::{PyDesignEffect, PyReport};
+    #[pymodule_export]
+    use super::snippets::{PySnippet, PySnippets};
+    #[pymodule_export]
+    use super::threshold::PyThreshold;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        super::error::register(module)?;
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("_debug_build", cfg!(debug_assertions))
+    }
+}

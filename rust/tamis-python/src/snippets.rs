@@ -1,0 +1,316 @@
+//! `Snippets` and `Snippet`.
+
+use std::sync::{Arc, OnceLock};
+
+use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
+use pyo3::types::{PyList, PySlice, PyString, PyTuple};
+
+use crate::error::BorderError;
+
+/// Snippets of one or more texts, by document and start; nothing is copied until asked for.
+#[pyclass(frozen, sequence, module = "tamis", name = "Snippets")]
+pub(crate) struct PySnippets(Arc<Columns>);
+
+/// The spans, the texts they cut, and the code-point columns, made at the first use.
+struct Columns {
+    documents: Vec<(Py<PyString>, PyBackedStr)>,
+    spans: tamis::Spans,
+    code_points: OnceLock<Vec<(usize, usize)>>,
+}
+
+impl Columns {
+    fn code_points(&self) -> &[(usize, usize)] {
+        self.code_points.get_or_init(|| {
+            let mut out = Vec::with_capacity(self.spans.as_slice().len());
+            for (document, (_, text)) in self.documents.iter().enumerate() {
+                let spans = self.spans.of_document(document);
+                let starts = tamis::code_points(text, spans.iter().map(|span| span.start));
+                let ends = tamis::code_points(text, spans.iter().map(|span| span.end));
+                out.extend(starts.into_iter().zip(ends));
+            }
+            out
+        })
+    }
+}
+
+impl PySnippets {
+    pub(crate) fn new(documents: Vec<(Py<PyString>, PyBackedStr)>, spans: tamis::Spans) -> Self {
+        Self(Arc::new(Columns {
+            documents,
+            spans,
+            code_points: OnceLock::new(),
+        }))
+    }
+
+    fn snippet(&self, index: usize) -> PySnippet {
+        let span = self.0.spans.as_slice()[index];
+        let (start, end) = self.0.code_points()[index];
+        PySnippet {
+            document: span.document,
+            start,
+            end,
+            text: Text::Part {
+                columns: Arc::clone(&self.0),
+                span,
+            },
+            score: None,
+        }
+    }
+}
+
+#[pymethods]
+impl PySnippets {
+    fn __len__(&self) -> usize {
+        self.0.spans.as_slice().len()
+    }
+
+    fn __getitem__<'py>(&self, py: Python<'py>, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let length = self.__len__();
+        if let Ok(slice) = index.cast::<PySlice>() {
+            let slice = slice.indices(isize::try_from(length)?)?;
+            let mut at = slice.start;
+            let mut out = Vec::with_capacity(slice.slicelength);
+            for _ in 0..slice.slicelength {
+                out.push(self.snippet(usize::try_from(at)?));
+                at += slice.step;
+            }
+            return Ok(PyList::new(
+                py,
+                out.into_iter()
+                    .map(|snippet| Py::new(py, snippet))
+                    .collect::<PyResult<Vec<_>>>()?,
+            )?
+            .into_any());
+        }
+        let wrong = || PyIndexError::new_err(format!("snippet index out of range: there are {length}"));
+        let signed: isize = index
+            .extract()
+            .map_err(|_| PyTypeError::new_err("snippet indices must be integers or slices"))?;
+        let at = if signed < 0 {
+            length.checked_add_signed(signed)
+        } else {
+            usize::try_from(signed).ok()
+        };
+        let at = at.filter(|&at| at < length).ok_or_else(wrong)?;
+        Ok(Bound::new(py, self.snippet(at))?.into_any())
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "Snippets({} of {} documents)",
+            self.__len__(),
+            self.0.documents.len()
+        )
+    }
+
+    /// The texts of all snippets.
+    fn texts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        PyList::new(
+            py,
+            self.0
+                .spans
+                .as_slice()
+                .iter()
+                .map(|span| &self.0.documents[span.document].1[span.start..span.end]),
+        )
+    }
+
+    /// (document, start, end) of all snippets in code points.
+    #[pyo3(name = "_spans")]
+    fn spans(&self) -> Vec<(usize, usize, usize)> {
+        let spans = self.0.spans.as_slice().iter();
+        spans
+            .zip(self.0.code_points())
+            .map(|(span, &(start, end))| (span.document, start, end))
+            .collect()
+    }
+
+    /// Which snippet holds which labelled span of a document: pairs (label, snippet), the snippet counted in all.
+    #[pyo3(name = "_holds")]
+    #[allow(clippy::needless_pass_by_value, reason = "PyO3 hands over what it read")]
+    fn holds(&self, document: usize, labels: Vec<(usize, usize)>) -> PyResult<Vec<(usize, usize)>> {
+        let Some((_, text)) = self.0.documents.get(document) else {
+            return Err(PyIndexError::new_err(format!(
+                "document {document} is not among the {}",
+                self.0.documents.len()
+            )));
+        };
+        let first = self
+            .0
+            .spans
+            .as_slice()
+            .partition_point(|span| span.document < document);
+        let holds = tamis::holds(text, self.0.spans.of_document(document), &labels).map_err(BorderError)?;
+        Ok(holds
+            .into_iter()
+            .map(|hold| (hold.label, first + hold.snippet))
+            .collect())
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let documents = PyList::new(py, self.0.documents.iter().map(|(string, _)| string.bind(py)))?;
+        let bytes: Vec<(usize, usize, usize)> = self
+            .0
+            .spans
+            .as_slice()
+            .iter()
+            .map(|span| (span.document, span.start, span.end))
+            .collect();
+        let state = (documents, bytes).into_pyobject(py)?;
+        PyTuple::new(py, [py.get_type::<Self>().getattr("_rebuild")?, state.into_any()])
+    }
+
+    /// The inverse of pickling.
+    #[staticmethod]
+    #[pyo3(name = "_rebuild")]
+    #[allow(clippy::needless_pass_by_value, reason = "PyO3 hands over what it read")]
+    fn rebuild(documents: Vec<Bound<'_, PyString>>, spans: Vec<(usize, usize, usize)>) -> PyResult<Self> {
+        let documents = documents
+            .into_iter()
+            .map(|string| Ok((string.clone().unbind(), PyBackedStr::try_from(string)?)))
+            .collect::<PyResult<Vec<_>>>()?;
+        let texts: Vec<&str> = documents.iter().map(|(_, text)| &**text).collect();
+        let spans = tamis::Spans::new(&texts, &spans).map_err(BorderError)?;
+        Ok(Self::new(documents, spans))
+    }
+}
+
+/// A snippet: where it lies, its text, and its score once it has one.
+#[pyclass(frozen, module = "tamis", name = "Snippet")]
+pub(crate) struct PySnippet {
+    document: usize,
+    start: usize,
+    end: usize,
+    text: Text,
+    score: Option<f64>,
+}
+
+/// The text of a snippet: a part of its document, or (after pickling) its own.
+#[derive(Clone)]
+enum Text {
+    Part {
+        columns: Arc<Columns>,
+        span: tamis::Span,
+    },
+    Own(String),
+}
+
+impl Text {
+    fn as_str(&self) -> &str {
+        match self {
+            Self::Part { columns, span } => &columns.documents[span.document].1[span.start..span.end],
+            Self::Own(text) => text,
+        }
+    }
+}
+
+#[pymethods]
+impl PySnippet {
+    #[new]
+    #[pyo3(signature = (document, start, end, text, score = None))]
+    fn new(document: usize, start: usize, end: usize, text: String, score: Option<f64>) -> PyResult<Self> {
+        if end.checked_sub(start) != Some(text.chars().count()) {
+            return Err(PyValueError::new_err(format!(
+                "text must have end - start code points, got {} for [{start}, {end})",
+                text.chars().count()
+            )));
+        }
+        Ok(Self {
+            document,
+            start,
+            end,
+            text: Text::Own(text),
+            score,
+        })
+    }
+
+    /// Position of the document among those given.
+    #[getter]
+    fn document(&self) -> usize {
+        self.document
+    }
+
+    /// First code point.
+    #[getter]
+    fn start(&self) -> usize {
+        self.start
+    }
+
+    /// One past the last code point.
+    #[getter]
+    fn end(&self) -> usize {
+        self.end
+    }
+
+    /// The text, equal to `document[start:end]`.
+    #[getter]
+    fn text(&self) -> &str {
+        self.text.as_str()
+    }
+
+    /// The nonconformity score, lower is more relevant; None until filtered.
+    #[getter]
+    fn score(&self) -> Option<f64> {
+        self.score
+    }
+
+    /// The same snippet with a score.
+    fn with_score(&self, score: f64) -> Self {
+        Self {
+            document: self.document,
+            start: self.start,
+            end: self.end,
+            text: self.text.clone(),
+            score: Some(score),
+        }
+    }
+
+    fn __repr__(&self) -> String {
+        let text: String = self.text().chars().take(60).collect();
+        let score = self
+            .score
+            .map_or_else(String::new, |score| format!(", score={score:.4}"));
+        format!(
+            "Snippet(document={}, start={}, end={}, text={text:?}{score})",
+            self.document, self.start, self.end
+        )
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other
+            .cast::<Self>()
+            .is_ok_and(|other| other.get().key() == self.key())
+    }
+
+    fn __hash__(&self) -> isize {
+        use std::hash::{DefaultHasher, Hash, Hasher};
+        let mut hasher = DefaultHasher::new();
+        (self.document, self.start, self.end, self.text()).hash(&mut hasher);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_possible_wrap,
+            reason = "any bits make a hash"
+        )]
+        let hash = hasher.finish() as isize;
+        hash
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let arguments = (self.document, self.start, self.end, self.text(), self.score).into_pyobject(py)?;
+        PyTuple::new(py, [py.get_type::<Self>().into_any(), arguments.into_any()])
+    }
+}
+
+impl PySnippet {
+    fn key(&self) -> (usize, usize, usize, &str, Option<u64>) {
+        (
+            self.document,
+            self.start,
+            self.end,
+            self.text(),
+            self.score.map(f64::to_bits),
+        )
+    }
+}

@@ -1,0 +1,278 @@
+//! `Threshold`.
+
+use std::sync::Arc;
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::array::{Rows, Scores, indices_out, scores_out, vector, with_rows};
+use crate::detach::maybe_detach;
+use crate::error::BorderError;
+use crate::identity::{identity, identity_out};
+use crate::level::level;
+
+/// Keep a snippet if its score is at most the threshold plus the slack.
+#[pyclass(frozen, module = "tamis", name = "Threshold")]
+pub(crate) struct PyThreshold {
+    pub(crate) core: tamis::Threshold,
+    /// Where it was made, for its id, which is computed only when asked for.
+    pub(crate) calibration: Source,
+}
+
+/// Where a threshold comes from.
+#[derive(Clone)]
+pub(crate) enum Source {
+    /// A calibration in memory.
+    Calibration(Arc<crate::calibration::Shared>),
+    /// Only its id is known (after pickling), or there is none.
+    Id(Option<String>),
+}
+
+impl PyThreshold {
+    fn id(&self) -> Option<String> {
+        match &self.calibration {
+            Source::Calibration(calibration) => Some(calibration.id().to_owned()),
+            Source::Id(id) => id.clone(),
+        }
+    }
+}
+
+#[pymethods]
+impl PyThreshold {
+    /// A threshold without a promise: a baseline, or the kernel alone.
+    #[staticmethod]
+    fn fixed(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if value.is_instance_of::<pyo3::types::PyBool>() {
+            return Err(PyTypeError::new_err("value must be a number, got bool"));
+        }
+        let value: f64 = value.extract().map_err(|_| {
+            PyTypeError::new_err(format!(
+                "value must be a number, got {}",
+                crate::array::kind_of(value)
+            ))
+        })?;
+        Ok(Self {
+            core: tamis::Threshold::fixed(value).map_err(BorderError)?,
+            calibration: Source::Id(None),
+        })
+    }
+
+    /// The threshold; infinity keeps everything.
+    #[getter]
+    fn value(&self) -> f64 {
+        self.core.value
+    }
+
+    /// How far above the value a score may lie and still be kept.
+    #[getter]
+    fn slack(&self) -> f64 {
+        self.core.slack
+    }
+
+    /// The promised miscoverage as it was written; None for a fixed threshold.
+    #[getter]
+    fn alpha(&self) -> Option<&str> {
+        self.core.alpha.as_ref().map(tamis::Level::as_str)
+    }
+
+    /// What the promise averages over: "topic", "query" or "snippet"; None for a fixed threshold.
+    #[getter]
+    fn unit(&self) -> Option<&'static str> {
+        self.core.unit.map(tamis::Unit::as_str)
+    }
+
+    /// What is promised: "recall"; None for a fixed threshold.
+    #[getter]
+    fn target(&self) -> Option<&'static str> {
+        self.core.target.map(tamis::Target::as_str)
+    }
+
+    /// Relevant snippets it was made from.
+    #[getter]
+    fn n_cal(&self) -> u64 {
+        self.core.n_cal
+    }
+
+    /// Units with at least one relevant snippet it was made from.
+    #[getter]
+    fn n_units(&self) -> u64 {
+        self.core.n_units
+    }
+
+    /// How many units a finite threshold needs at this alpha; None for a fixed threshold.
+    #[getter]
+    fn n_units_needed<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let int = py.get_type::<pyo3::types::PyInt>();
+        self.core
+            .n_units_needed()
+            .map(|n| int.call1((n.to_string(),)))
+            .transpose()
+    }
+
+    /// Whether every score is kept.
+    #[getter]
+    fn keeps_everything(&self) -> bool {
+        self.core.keeps_everything()
+    }
+
+    /// What scores must be made by; None when nothing was declared.
+    #[getter]
+    fn scorer<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        identity_out(py, self.core.scorer.as_ref())
+    }
+
+    /// What snippets must be cut by; None when nothing was declared.
+    #[getter]
+    fn chunker<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        identity_out(py, self.core.chunker.as_ref())
+    }
+
+    /// Names the calibration in results and logs; None for a fixed threshold.
+    #[getter]
+    fn calibration_id(&self) -> Option<String> {
+        self.id()
+    }
+
+    /// Positions of the scores that are kept, ascending.
+    fn keep<'py>(&self, py: Python<'py>, scores: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let scores = Scores::extract("scores", scores)?;
+        let kept = match &scores {
+            Scores::F64(view) => tamis::keep(view.as_slice()?, &self.core),
+            Scores::F32(view) => tamis::keep(view.as_slice()?, &self.core),
+            Scores::Own(scores) => tamis::keep(scores, &self.core),
+        };
+        indices_out(py, kept.map_err(BorderError)?)
+    }
+
+    /// Scores the rows against the query vector and gives the positions of those kept, ascending.
+    fn select<'py>(
+        &self,
+        py: Python<'py>,
+        query_vector: &Bound<'py, PyAny>,
+        snippet_matrix: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        indices_out(py, self.selected(py, query_vector, snippet_matrix)?.0)
+    }
+
+    /// As select, with the scores of all rows.
+    #[pyo3(name = "_select_scored")]
+    fn select_scored<'py>(
+        &self,
+        py: Python<'py>,
+        query_vector: &Bound<'py, PyAny>,
+        snippet_matrix: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let (kept, scores) = self.selected(py, query_vector, snippet_matrix)?;
+        PyTuple::new(py, [indices_out(py, kept)?, scores_out(py, scores)])
+    }
+
+    /// Refuses a scorer other than the calibrated one.
+    #[pyo3(name = "_check_scorer")]
+    fn check_scorer(&self, used: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        Ok(self
+            .core
+            .check_scorer(identity("scorer", used)?.as_ref())
+            .map_err(BorderError)?)
+    }
+
+    /// Refuses a chunker other than the calibrated one.
+    #[pyo3(name = "_check_chunker")]
+    fn check_chunker(&self, used: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        Ok(self
+            .core
+            .check_chunker(identity("chunker", used)?.as_ref())
+            .map_err(BorderError)?)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Threshold({})", self.core)
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other
+            .cast::<Self>()
+            .is_ok_and(|other| other.get().core == self.core)
+    }
+
+    fn __hash__(&self) -> u64 {
+        self.core.value.to_bits()
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let core = &self.core;
+        let state = (
+            (
+                core.value,
+                core.slack,
+                self.alpha(),
+                self.unit(),
+                core.n_cal,
+                core.n_units,
+            ),
+            (
+                identity_out(py, core.scorer.as_ref())?,
+                identity_out(py, core.chunker.as_ref())?,
+                self.id(),
+            ),
+        );
+        let rebuild = py.get_type::<Self>().getattr("_rebuild")?;
+        PyTuple::new(py, [rebuild, state.into_pyobject(py)?.into_any()])
+    }
+
+    /// The inverse of pickling.
+    #[staticmethod]
+    #[pyo3(name = "_rebuild")]
+    #[allow(
+        clippy::type_complexity,
+        reason = "the shape of the pickled state, written once"
+    )]
+    fn rebuild(
+        numbers: (f64, f64, Option<Bound<'_, PyAny>>, Option<String>, u64, u64),
+        names: (Option<Bound<'_, PyAny>>, Option<Bound<'_, PyAny>>, Option<String>),
+    ) -> PyResult<Self> {
+        let (value, slack, alpha, unit_name, n_cal, n_units) = numbers;
+        let (scorer, chunker, id) = names;
+        let mut core = tamis::Threshold::fixed(value).map_err(BorderError)?;
+        core.slack = slack;
+        core.alpha = alpha.map(|alpha| level("alpha", &alpha)).transpose()?;
+        core.unit = unit_name.as_deref().map(unit).transpose()?;
+        core.target = core.unit.map(|_| tamis::Target::Recall);
+        (core.n_cal, core.n_units) = (n_cal, n_units);
+        core.scorer = identity("scorer", scorer.as_ref())?;
+        core.chunker = identity("chunker", chunker.as_ref())?;
+        Ok(Self {
+            core,
+            calibration: Source::Id(id),
+        })
+    }
+}
+
+impl PyThreshold {
+    fn selected(
+        &self,
+        py: Python<'_>,
+        query_vector: &Bound<'_, PyAny>,
+        snippet_matrix: &Bound<'_, PyAny>,
+    ) -> PyResult<(Vec<usize>, Vec<f32>)> {
+        let query = vector("query_vector", query_vector)?;
+        let rows = Rows::extract("snippet_matrix", snippet_matrix)?;
+        let bytes = rows.n_bytes();
+        let selected = with_rows!(&rows, |rows| maybe_detach(py, bytes, || tamis::select(
+            &query, rows, &self.core
+        )));
+        Ok(selected.map_err(BorderError)?)
+    }
+}
+
+/// Reads a unit's name.
+pub(crate) fn unit(name: &str) -> PyResult<tamis::Unit> {
+    match name {
+        "topic" => Ok(tamis::Unit::Topic),
+        "query" => Ok(tamis::Unit::Query),
+        "snippet" => Ok(tamis::Unit::Snippet),
+        _ => Err(PyValueError::new_err(format!(
+            "unit must be \"topic\", \"query\" or \"snippet\", got {name:?}"
+        ))),
+    }
+}
