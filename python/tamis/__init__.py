@@ -31,16 +31,24 @@ from tamis._tamis import (
 )
 
 if TYPE_CHECKING:
-    from tamis.calibrate import calibrate
+    from tamis.calibration import calibrate
     from tamis.encoder import Encoder, OnnxEncoder
     from tamis.evaluation import Evaluation, evaluate
     from tamis.filter import Filter, FilterResult
-    from tamis.labelled import Document, LabelledQuery, read_labelled
+    from tamis.labelled import (
+        ChunkLabels,
+        Document,
+        LabelledDataError,
+        LabelledQuery,
+        read_labelled,
+        read_scores,
+    )
     from tamis.scorer import EmbeddingScorer, Scorer
 
 __all__ = [
     "Calibration",
     "CalibrationFileError",
+    "ChunkLabels",
     "Chunker",
     "DesignEffect",
     "Document",
@@ -50,6 +58,7 @@ __all__ = [
     "Filter",
     "FilterResult",
     "IdentityMismatch",
+    "LabelledDataError",
     "LabelledQuery",
     "OnnxEncoder",
     "ProviderError",
@@ -68,10 +77,12 @@ __all__ = [
     "cosine_scores",
     "evaluate",
     "read_labelled",
+    "read_scores",
 ]
 
 _LAZY = {
-    "calibrate": "tamis.calibrate",
+    "calibrate": "tamis.calibration",
+    "ChunkLabels": "tamis.labelled",
     "Document": "tamis.labelled",
     "EmbeddingScorer": "tamis.scorer",
     "Encoder": "tamis.encoder",
@@ -79,9 +90,11 @@ _LAZY = {
     "evaluate": "tamis.evaluation",
     "Filter": "tamis.filter",
     "FilterResult": "tamis.filter",
+    "LabelledDataError": "tamis.labelled",
     "LabelledQuery": "tamis.labelled",
     "OnnxEncoder": "tamis.encoder",
     "read_labelled": "tamis.labelled",
+    "read_scores": "tamis.labelled",
     "Scorer": "tamis.scorer",
 }
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import reprlib
 
+from tamis._tamis import TamisError
+
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = 80
 _MAX_SHOWN_BITS = 128
 
 
-class LabelledDataError(ValueError):
+class LabelledDataError(TamisError, ValueError):
     """Labelled data that cannot be used; the message is one line and says where.
 
     Attributes

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
 
 use proptest::prelude::*;
-use tamis::{Chunker, Span, code_points, holds};
+use tamis::{Chunker, Error, Span, Spans, code_points, holds};
 use unicode_segmentation::UnicodeSegmentation;
 
 fn is_white(c: char) -> bool {
@@ -46,16 +46,16 @@ fn checked(text: &str, max_chars: usize, overlap: usize) -> Vec<Span> {
     spans.to_vec()
 }
 
-/// Every boundary lies between grapheme clusters, unless one alone is over the limit.
-fn assert_whole_graphemes(text: &str, spans: &[Span]) {
-    let boundaries: std::collections::HashSet<usize> = text
+/// No boundary lies inside a grapheme cluster, unless that one alone is over the limit.
+fn assert_whole_graphemes(text: &str, spans: &[Span], max_chars: usize) {
+    let inside: std::collections::HashSet<usize> = text
         .grapheme_indices(true)
-        .map(|(at, _)| at)
-        .chain([text.len()])
+        .filter(|(_, cluster)| cluster.chars().count() <= max_chars)
+        .flat_map(|(start, cluster)| cluster.char_indices().skip(1).map(move |(at, _)| start + at))
         .collect();
     for span in spans {
         assert!(
-            boundaries.contains(&span.start) && boundaries.contains(&span.end),
+            !inside.contains(&span.start) && !inside.contains(&span.end),
             "{span:?} in {text:?}"
         );
     }
@@ -119,7 +119,111 @@ fn hostile_repetition_stays_linear_and_valid() {
 fn flags_and_families_are_never_cut() {
     for unit in ["🇩🇪", "👩‍👩‍👧‍👦", "e\u{301}", "\r\n", "नि"] {
         let text = unit.repeat(300);
-        assert_whole_graphemes(&text, &checked(&text, 50, 10));
+        for (max_chars, overlap) in [(50, 10), (50, 49), (7, 6), (7, 1)] {
+            assert_whole_graphemes(&text, &checked(&text, max_chars, overlap), max_chars);
+        }
+    }
+}
+
+#[test]
+fn an_emoji_that_is_a_sentence_terminal_is_not_cut_from_what_it_is_joined_to() {
+    let text = "Wow\u{203c}\u{200d}🚀 Next one.";
+    assert_whole_graphemes(text, &checked(text, 8, 2), 8);
+}
+
+#[test]
+fn a_grapheme_cluster_over_the_limit_is_cut_between_code_points() {
+    let text = format!("a{}b", "\u{301}".repeat(1_000));
+    let spans = checked(&text, 100, 20);
+    assert_eq!(text[spans[0].start..spans[0].end].chars().count(), 100);
+}
+
+#[test]
+fn a_sentence_over_the_limit_is_cut_at_a_clause_then_at_a_space() {
+    let cut = |text: &str, max_chars| -> Vec<String> {
+        let spans = checked(text, max_chars, 0);
+        spans
+            .iter()
+            .map(|span| text[span.start..span.end].to_owned())
+            .collect()
+    };
+    assert_eq!(
+        cut("the tide went out, the boats lay on the sand and nobody came", 30),
+        [
+            "the tide went out,",
+            "the boats lay on the sand and",
+            "nobody came"
+        ]
+    );
+    assert_eq!(
+        cut("潮水退去了，船停在沙滩上没有人来", 10),
+        ["潮水退去了，", "船停在沙滩上没有人来"]
+    );
+    assert_eq!(
+        cut("سارت السفينة، ثم وقفت عند الميناء", 16),
+        ["سارت السفينة،", "ثم وقفت عند", "الميناء"]
+    );
+}
+
+#[test]
+fn limits_that_cannot_move_on_are_refused() {
+    for (max_chars, overlap) in [(0, 0), (1, 1), (100, 100), (50, 51)] {
+        assert_eq!(
+            Chunker::new(max_chars, overlap),
+            Err(Error::ChunkLimits { max_chars, overlap })
+        );
+    }
+    assert_eq!(Chunker::new(1, 0).unwrap().chunk("ab").as_slice().len(), 2);
+    assert_eq!(
+        Chunker::new(usize::MAX, usize::MAX - 1)
+            .unwrap()
+            .chunk("ab")
+            .as_slice()
+            .len(),
+        1
+    );
+}
+
+#[test]
+fn many_texts_keep_their_positions() {
+    let spans = Chunker::new(10, 2)
+        .unwrap()
+        .chunk_many(&["One. Two.", "", " \n ", "Three."]);
+    let documents: Vec<usize> = spans.as_slice().iter().map(|span| span.document).collect();
+    assert_eq!(documents, [0, 3]);
+    assert_eq!(spans.of_document(3).len(), 1);
+    assert_eq!(
+        spans.of_document(1).len() + spans.of_document(2).len() + spans.of_document(9).len(),
+        0
+    );
+}
+
+#[test]
+fn spans_put_together_again_are_checked() {
+    let texts = ["añb", "c"];
+    let spans = Spans::new(&texts, &[(0, 0, 3), (0, 1, 4), (1, 0, 1)]).unwrap();
+    assert_eq!(spans.as_slice().len(), 3);
+    for wrong in [
+        vec![(0, 0, 0)],
+        vec![(0, 0, 2)],
+        vec![(0, 0, 5)],
+        vec![(2, 0, 1)],
+        vec![(0, 1, 3), (0, 1, 4)],
+        vec![(0, 0, 4), (0, 1, 3)],
+        vec![(1, 0, 1), (0, 0, 1)],
+    ] {
+        assert!(Spans::new(&texts, &wrong).is_err(), "{wrong:?}");
+    }
+}
+
+#[test]
+fn labels_out_of_bounds_are_refused_by_index() {
+    let spans = checked("añb", 10, 0);
+    for wrong in [(0, 4), (2, 2), (3, 1)] {
+        let refused = holds("añb", &spans, &[(0, 3), wrong]);
+        assert!(
+            matches!(refused, Err(Error::SpanOutOfBounds { index: 1, start, end, length: 3, .. }) if (start, end) == wrong)
+        );
     }
 }
 
@@ -153,6 +257,17 @@ fn hostile() -> impl Strategy<Value = String> {
         "\u{2029}",
         "e\u{301}",
         "\u{a0}",
+        "\u{85}",
+        "\r",
+        "\u{203c}",
+        "\u{200d}",
+        "🚀",
+        "\u{600}",
+        "क\u{94d}",
+        "ᄀ",
+        "ᅡ",
+        " \u{308}",
+        "🇩",
     ]);
     prop::collection::vec(parts, 0..60).prop_map(|parts| parts.concat())
 }
@@ -164,10 +279,7 @@ proptest! {
     fn invariants(text in hostile(), max_chars in 1_usize..60, share in 0_usize..100) {
         let overlap = share * max_chars / 100;
         let spans = checked(&text, max_chars, overlap);
-        let longest = text.graphemes(true).map(|g| g.chars().count()).max().unwrap_or(0);
-        if longest <= max_chars - overlap {
-            assert_whole_graphemes(&text, &spans);
-        }
+        assert_whole_graphemes(&text, &spans, max_chars);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::white::is_white;
+use super::white::{is_boundary, is_white};
 
 /// Names the rules and tables that boundaries are made by: part of a chunker's identity, since another version may cut
 /// elsewhere, and so score other snippets.
@@ -16,9 +16,13 @@ pub(super) fn sentence_ends(text: &str) -> Vec<usize> {
     let mut ends: Vec<usize> = Vec::new();
     for (start, sentence) in soft.split_sentence_bound_indices() {
         let end = start + sentence.len();
+        // "‼" and "⁉" are emoji too: joined to another one, they end no sentence, for a grapheme cluster stays whole.
+        if !is_boundary(text, end) {
+            continue;
+        }
         // What is only white space belongs to the sentence before it.
         match ends.last_mut() {
-            Some(last) if sentence.chars().all(is_white) => *last = end,
+            Some(last) if *last == start && sentence.chars().all(is_white) => *last = end,
             _ => ends.push(end),
         }
     }

@@ -27,10 +27,9 @@ impl Spans {
         let mut out = Self::default();
         for (index, &(document, start, end)) in spans.iter().enumerate() {
             let text = texts.get(document).copied().unwrap_or_default();
-            let ordered = out
-                .0
-                .last()
-                .is_none_or(|last| (last.document, last.start) < (document, start));
+            let ordered = out.0.last().is_none_or(|last| {
+                last.document < document || last.document == document && last.start < start && last.end < end
+            });
             if start >= end || text.get(start..end).is_none() || !ordered {
                 let length = text.len();
                 return Err(Error::SpanOutOfBounds {

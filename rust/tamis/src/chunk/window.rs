@@ -106,7 +106,11 @@ impl Chunker {
                     self.max_chars - self.overlap
                 };
                 let whole = forward(text, start, end, self.max_chars) == end;
-                let cut = if whole { end } else { cut(text, start, end, room) };
+                let cut = if whole {
+                    end
+                } else {
+                    cut(text, start, end, room, self.max_chars)
+                };
                 // A cut inside a cluster of white space and a mark may leave white space alone, which is nothing.
                 if let Some((_, last)) = trimmed(text, start, cut) {
                     count += text[start..last].chars().count();
@@ -128,39 +132,42 @@ impl Chunker {
 
     fn pack(&self, text: &str, pieces: &[Piece], mut push: impl FnMut(usize, usize)) {
         let Some(piece) = pieces.first() else { return };
-        // The window starts at `start` (code point `first`), `whole` is the first piece that lies in it entirely.
-        let (mut start, mut first, mut whole) = (piece.start, piece.first, 0);
+        // The window starts at `start` (code point `first`), `whole` is the first piece that lies in it entirely, and
+        // `next` is the first that no longer fits. Both only ever move on: each piece is looked at a fixed number of times.
+        let (mut start, mut first, mut whole, mut next) = (piece.start, piece.first, 0, 1);
         loop {
-            let fits = pieces[whole..]
-                .iter()
-                .take_while(|piece| piece.last - first <= self.max_chars)
-                .count();
-            let last = whole + fits.max(1) - 1;
-            push(start, pieces[last].end);
-            let Some(next) = pieces.get(last + 1) else { return };
+            while pieces
+                .get(next)
+                .is_some_and(|piece| piece.last - first <= self.max_chars)
+            {
+                next += 1;
+            }
+            let last = &pieces[next - 1];
+            push(start, last.end);
+            let Some(following) = pieces.get(next) else { return };
+            // What follows must fit whole: a long sentence after this one leaves less to share.
             let budget = self
                 .overlap
-                .min(self.max_chars.saturating_sub(next.last - pieces[last].last));
-            let shared = pieces[whole..=last]
-                .iter()
-                .rev()
-                .take_while(|piece| piece.first > first && pieces[last].last - piece.first <= budget)
-                .count();
-            whole = last + 1 - shared;
-            if shared == 0
-                && let Some(tail) = tail(text, start, pieces[last].end, budget)
+                .min(self.max_chars.saturating_sub(following.last - last.last));
+            while whole < next && (pieces[whole].first <= first || last.last - pieces[whole].first > budget) {
+                whole += 1;
+            }
+            if whole == next
+                && let Some(tail) = tail(text, start, last.end, budget)
             {
-                first = pieces[last].last - text[tail..pieces[last].end].chars().count();
+                first = last.last - text[tail..last.end].chars().count();
                 start = tail;
             } else {
                 (start, first) = (pieces[whole].start, pieces[whole].first);
             }
+            next += 1;
         }
     }
 }
 
-/// Where to cut a sentence that begins at `start` so that at most `room` code points come before the cut.
-fn cut(text: &str, start: usize, end: usize, room: usize) -> usize {
+/// Where to cut a sentence that begins at `start` so that at most `room` code points come before the cut, or up to
+/// `max_chars` where that keeps a grapheme cluster whole.
+fn cut(text: &str, start: usize, end: usize, room: usize, max_chars: usize) -> usize {
     let limit = forward(text, start, end, room);
     let half = forward(text, start, limit, room / 2);
     let clause = text[half..limit]
@@ -169,8 +176,7 @@ fn cut(text: &str, start: usize, end: usize, room: usize) -> usize {
         .map(|(at, c)| (half + at, c))
         .find(|&(at, c)| {
             let after = at + c.len_utf8();
-            is_clause_end(c)
-                && (is_wide(c) || text[after..end].starts_with(is_white))
+            (WIDE_CLAUSE.contains(&c) || (CLAUSE.contains(&c) && text[after..end].starts_with(is_white)))
                 && is_boundary(text, after)
         });
     if let Some((at, c)) = clause {
@@ -188,13 +194,19 @@ fn cut(text: &str, start: usize, end: usize, room: usize) -> usize {
     if let Some((at, _)) = space {
         return start + at;
     }
-    // One code point beyond the limit decides whether a grapheme cluster ends there.
-    let boundary = text[start..reach]
-        .grapheme_indices(true)
-        .map(|(at, _)| start + at)
+    // The code point after decides whether a grapheme cluster ends there, so one more is looked at.
+    let clusters = |n: usize| {
+        let beyond = forward(text, start, end, n.saturating_add(1));
+        text[start..beyond]
+            .grapheme_indices(true)
+            .map(|(at, _)| start + at)
+            .skip(1)
+    };
+    clusters(room)
         .take_while(|&at| at <= limit)
-        .last();
-    boundary.filter(|&at| at > start).unwrap_or(limit)
+        .last()
+        .or_else(|| clusters(max_chars).next())
+        .unwrap_or(limit)
 }
 
 /// The beginning of what the next window repeats: at most `budget` code points before `end`, after `window_start`.
@@ -219,14 +231,14 @@ fn tail(text: &str, window_start: usize, end: usize, budget: usize) -> Option<us
         .map(|(at, _)| at)
 }
 
-fn is_clause_end(c: char) -> bool {
-    matches!(
-        c,
-        ',' | ';' | ':' | '،' | '؛' | '·' | '、' | '，' | '；' | '：' | '।' | '—' | '–'
-    )
-}
+/// Commas, semicolons, colons and dashes; of scripts that have their own, Armenian, Arabic, Ethiopic, Khmer, Tibetan and
+/// Mongolian.
+const CLAUSE: [char; 17] = [
+    ',', ';', ':', '\u{2013}', '\u{2014}', '·', '\u{55d}', '\u{60c}', '\u{61b}', '\u{1363}', '\u{1364}',
+    '\u{1365}', '\u{1366}', '\u{17d6}', '\u{f0d}', '\u{1802}', '\u{1808}',
+];
 
-/// Full-width punctuation stands without a space after it.
-fn is_wide(c: char) -> bool {
-    matches!(c, '、' | '，' | '；' | '：')
-}
+/// Those that stand without a space after them: full-width, half-width, small and vertical forms.
+const WIDE_CLAUSE: [char; 13] = [
+    '、', '，', '；', '：', '､', '﹐', '﹑', '﹔', '﹕', '\u{fe10}', '\u{fe11}', '\u{fe13}', '\u{fe14}',
+];

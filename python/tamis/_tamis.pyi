@@ -1,0 +1,1019 @@
+"""Native half of tamis.
+
+What is exported here is used from the package: `tamis.Calibration`, `tamis.Threshold` and so on.
+This file is their documentation.
+
+Conventions, which hold everywhere:
+
+- Scores are nonconformity scores: **lower is more relevant**. A similarity s becomes 1 - s.
+- Positions in text are code points, half-open: ``text[s.start:s.end] == s.text``.
+- Levels (`alpha`, `coverage`) are read as the decimal that was written (a str, Decimal, Fraction,
+  or the shortest decimal of a float) and used in exact integer arithmetic.
+- Arrays are borrowed, not copied, where their layout allows it. Another thread must not write to an
+  input array during a call. The interpreter's lock is released where the text or rows that are
+  touched reach 64 KiB.
+- A bad argument is a `ValueError` or `TypeError` that names it, its index and what was received.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from os import PathLike
+from typing import (
+    Any,
+    Literal,
+    Protocol,
+    SupportsIndex,
+    TypeAlias,
+    final,
+    overload,
+    type_check_only,
+)
+
+import numpy as np
+from numpy.typing import NDArray
+
+_Level: TypeAlias = float | str | Decimal | Fraction | np.floating[Any]
+_Numbers: TypeAlias = (
+    Iterable[float] | NDArray[np.float64] | NDArray[np.float32] | NDArray[np.float16]
+)
+_Embedding: TypeAlias = NDArray[np.float32] | NDArray[np.float16]
+_Labels: TypeAlias = Iterable[bool | int | float] | NDArray[np.bool_] | NDArray[np.integer[Any]]
+_Ids: TypeAlias = Iterable[str] | Iterable[int] | NDArray[np.integer[Any]] | NDArray[np.str_]
+_Unit: TypeAlias = Literal["topic", "query", "snippet"]
+_IdentityOut: TypeAlias = str | dict[str, Any] | None
+
+@type_check_only
+class _HasIdentity(Protocol):
+    @property
+    def identity(self) -> str | Mapping[str, object]: ...
+
+_Identity: TypeAlias = str | Mapping[str, object] | _HasIdentity
+
+__version__: str
+_debug_build: bool
+
+class TamisError(Exception):
+    """Base of the errors that are about tamis rather than an argument."""
+
+class CalibrationFileError(TamisError, ValueError):
+    """A calibration file that is damaged, foreign or was changed; names the field."""
+
+class IdentityMismatch(TamisError, ValueError):
+    """Another scorer, chunker or kind of label than calibrated; names the fields.
+
+    Each field that differs stands in the message with the calibrated value and the one in use. A
+    threshold says nothing about scores made by another model, or about snippets cut otherwise.
+    """
+
+class ProviderError(TamisError, RuntimeError):
+    """An inference provider that is missing, or is not the one asked for."""
+
+class ScorerError(TamisError):
+    """A scorer or encoder that failed on a snippet."""
+
+@final
+class Chunker:
+    """Cuts text into snippets: runs of whole sentences of at most `max_chars` code points.
+
+    Sentences end where UAX #29 ends them, over text in which the newlines of hard-wrapped
+    paragraphs count as spaces; blank lines, list items and headings begin anew. Whole sentences are
+    packed into windows. Neighbours share as many whole trailing sentences as fit in `overlap`;
+    where not even one fits, the tail of the last sentence from the beginning of a word. A sentence
+    that is too long is cut at clause punctuation, else at a space, else between grapheme clusters.
+
+    What always holds: every code point that is not white space lies in a snippet; no snippet is
+    longer than `max_chars` or has white space at its ends; starts and ends strictly ascend. White
+    space is Unicode's `White_Space` and U+001C to U+001F, as in `str.isspace`.
+
+    Parameters
+    ----------
+    max_chars : int, default 500
+        Limit of a snippet in code points, white space inside counted.
+    overlap : int, default 100
+        Limit of what neighbours share in code points; 0 <= overlap < max_chars.
+
+    Raises
+    ------
+    ValueError
+        The limits do not fit; names both.
+    TypeError
+        A limit that is no integer.
+
+    Notes
+    -----
+    The defaults are the window of arXiv 2511.17908, section 3.1. Cost: linear in the text. Equal
+    chunkers are interchangeable; safe to share between threads and to pickle.
+
+    Examples
+    --------
+    >>> from tamis import Chunker
+    >>> text = "A sieve keeps the grain. It lets the dust fall."
+    >>> [s.text for s in Chunker(30, 0).chunk(text)]
+    ['A sieve keeps the grain.', 'It lets the dust fall.']
+    """
+
+    def __new__(cls, max_chars: int | None = None, overlap: int | None = None) -> Chunker: ...
+    @property
+    def max_chars(self) -> int:
+        """The limit of a snippet in code points."""
+
+    @property
+    def overlap(self) -> int:
+        """The limit of what neighbours share in code points."""
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What two chunkers must agree on to cut alike.
+
+        Flat and JSON-able: the limits and the version of the boundary rules. A calibration stores
+        it, and use on another chunking is refused.
+        """
+
+    def chunk(self, text: str) -> Snippets:
+        """The snippets of one text.
+
+        Parameters
+        ----------
+        text : str
+            Blank text has no snippets.
+
+        Returns
+        -------
+        Snippets
+            All of document 0.
+
+        Raises
+        ------
+        ValueError
+            The text holds a lone surrogate.
+        TypeError
+            Not a str.
+        """
+
+    def chunk_many(self, texts: Iterable[str]) -> Snippets:
+        """The snippets of many texts.
+
+        Parameters
+        ----------
+        texts : iterable of str
+
+        Returns
+        -------
+        Snippets
+            By document and start; `Snippet.document` is the position of the text.
+
+        Raises
+        ------
+        ValueError
+            A text holds a lone surrogate; names its index.
+        TypeError
+            One str instead of several, or something else than a str; names its index.
+        """
+
+    def __eq__(self, value: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
+
+@final
+class Snippets:
+    """Snippets of one or more texts, by document and start; nothing is copied until asked for.
+
+    A sequence: ``len``, integer and slice indices (a slice is a list), iteration. It holds on to
+    the texts that it cuts. Positions in code points are computed once, when first read, in one pass
+    over the text (free for ASCII).
+    """
+
+    def __len__(self) -> int: ...
+    @overload
+    def __getitem__(self, key: SupportsIndex, /) -> Snippet: ...
+    @overload
+    def __getitem__(self, key: slice, /) -> list[Snippet]: ...
+    def __iter__(self) -> Iterator[Snippet]: ...
+    def texts(self) -> list[str]:
+        """The texts of all snippets.
+
+        Cost: one str for each snippet, and nothing else: no positions are computed.
+        """
+
+    def _spans(self) -> list[tuple[int, int, int]]:
+        """(document, start, end) of all snippets in code points."""
+
+    def _holds(self, document: int, labels: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Which snippet holds which labelled span of a document: pairs (label, snippet), the
+        snippet counted in all.
+
+        A snippet holds a span if they share at least half of the shorter of the two, counted in
+        code points that are not white space; so our own chunks hold every span that is not blank.
+
+        Parameters
+        ----------
+        document : int
+        labels : list of (int, int)
+            Half-open spans in code points of that document.
+
+        Raises
+        ------
+        IndexError
+            No such document.
+        ValueError
+            A span that is empty, reversed or beyond the text; names it.
+        """
+
+    def __reduce__(self) -> tuple[Any, ...]: ...
+    @staticmethod
+    def _rebuild(documents: list[str], spans: list[tuple[int, int, int]]) -> Snippets:
+        """The inverse of pickling.
+
+        Spans are in bytes of the text as UTF-8.
+        """
+
+@final
+class Snippet:
+    """A snippet: where it lies, its text, and its score once it has one.
+
+    Parameters
+    ----------
+    document : int
+        Position of the document among those given.
+    start, end : int
+        Half-open, in code points of the document.
+    text : str
+        ``document[start:end]``.
+    score : float, optional
+        Nonconformity score, lower is more relevant.
+
+    Raises
+    ------
+    ValueError
+        The text is not of ``end - start`` code points.
+
+    Notes
+    -----
+    Immutable, hashable, pickled with its text. Equality compares all five fields.
+    """
+
+    def __new__(
+        cls, document: int, start: int, end: int, text: str, score: float | None = None
+    ) -> Snippet: ...
+    @property
+    def document(self) -> int:
+        """Position of the document among those given."""
+
+    @property
+    def start(self) -> int:
+        """First code point."""
+
+    @property
+    def end(self) -> int:
+        """One past the last code point."""
+
+    @property
+    def text(self) -> str:
+        """The text, equal to `document[start:end]`."""
+
+    @property
+    def score(self) -> float | None:
+        """The nonconformity score, lower is more relevant; None until filtered."""
+
+    def with_score(self, score: float) -> Snippet:
+        """The same snippet with a score."""
+
+    def __eq__(self, value: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
+
+@final
+class Calibration:
+    """Labelled scores of a set of queries, from which thresholds with a promise are made.
+
+    Made by `fit` from scores and labels, by `tamis.calibrate` from labelled queries, or by `load`
+    from a file. Holds the scores of the relevant snippets with their query, topic and group, and a
+    summary of all candidates; no text. Immutable; safe to share between threads and to pickle.
+
+    Notes
+    -----
+    **Exchangeability.** Every promise rests on one assumption: the new unit (topic, query or
+    snippet, as asked for) is drawn like the calibration units, so that no order of them is more
+    likely than another. Snippets of one query share how hard the query is, and queries on one topic
+    share their documents: they are *not* independent draws, and many snippets of few topics are
+    worth far fewer. So the default unit is the topic, calibration and test are split by topic (or
+    by query where queries are independent), never by snippet, and queries without topic ids that
+    share a labelled document are joined into one unit. What breaks the assumption: another corpus
+    or kind of question, another embedding model or chunker (refused by identity), another kind of
+    label, another retrieval depth, choosing alpha or the scorer by looking at these same queries,
+    and time.
+
+    **Marginal.** A promise averages over the draw of the calibration set and of the new unit. It
+    does not hold for each query, language or source by itself, nor for one given calibration set.
+
+    **Of what was retrieved.** Evidence that retrieval did not return cannot be kept by a filter; a
+    promise is about the snippets that it was given. Units without a relevant snippet are left out,
+    so it is about answerable ones.
+
+    Method: split conformal prediction right after retrieval (arXiv 2511.17908, section 3), with
+    conformal risk control over topics as the default; see `threshold`.
+    """
+
+    @staticmethod
+    def fit(
+        scores: _Numbers,
+        relevant: _Labels,
+        *,
+        query: _Ids | None = None,
+        topic: _Ids | Literal["query"] | None = None,
+        document: _Ids | None = None,
+        group: _Ids | None = None,
+        size: Sequence[int] | None = None,
+        evidence: tuple[Sequence[str], Sequence[float | None], int | None] | None = None,
+        scorer: _Identity | None = None,
+        chunker: _Identity | None = None,
+        labels: _Identity | None = None,
+        environment: dict[str, str] | None = None,
+        slack: float = 0.0,
+        check_direction: bool = True,
+    ) -> Calibration:
+        """Makes a calibration from scores and labels of candidate snippets.
+
+        Columns are parallel to `scores`: one row for each pair of query and candidate snippet,
+        relevant or not. Give all candidates that retrieval returns: irrelevant ones do not move a
+        threshold, but they allow the check of direction, ranks and summaries.
+
+        Parameters
+        ----------
+        scores : ndarray of float64, float32 or float16, shape (n,), or iterable of float
+            Nonconformity scores, finite; lower is more relevant.
+        relevant : sequence of bool or 0/1, shape (n,)
+        query : sequence of str or int, shape (n,), optional
+            Query ids. Without them only the pooled unit "snippet" can be asked for.
+        topic : sequence of str or int, shape (n,), or "query", optional
+            Topic ids, one topic for each query: the independent units. ``topic="query"`` declares
+            the queries independent of each other, which is stored in the file.
+        document : sequence of str or int, shape (n,), optional
+            Document ids. Without topics, queries that share a document with a relevant snippet are
+            joined, transitively, and these components are the units.
+        group : sequence of str or int, shape (n,), optional
+            Group ids (language, source), stored for questions by group.
+        size : sequence of int, shape (n,), optional
+            Sizes of the snippets in code points or tokens, stored for questions about budgets.
+        evidence : tuple (query ids, scores, not_retrieved), optional
+            One entry for each labelled span: its query, and the lowest score of the snippets that
+            hold it (None where none does); and how many spans lie in documents that were not
+            retrieved (None: unknown).
+        scorer, chunker, labels : str, flat mapping, or object with `.identity`, optional
+            What scores, snippets and labels were made by. Where they are your own, any string, to
+            be given again at use. What is named here must match at use.
+        environment : dict of str to str, optional
+            Versions and circumstances; kept for information.
+        slack : float, default 0
+            Largest change of a score between two runs of the scorer on the same pair.
+        check_direction : bool, default True
+            Refuse scores whose within-query AUC is below one half, see `auc`.
+
+        Returns
+        -------
+        Calibration
+
+        Raises
+        ------
+        ValueError
+            A score that is not finite or a label that is not 0 or 1 (named by index), columns of
+            another length, nothing relevant, a query of two topics, or scores that look like
+            similarities.
+        TypeError
+            An array of another dtype or shape, or ids that are neither str nor int.
+
+        Notes
+        -----
+        Cost: O(n log n) time; the result holds the relevant rows only.
+
+        Examples
+        --------
+        Twenty topics, in each one relevant snippet and one other:
+
+        >>> from tamis import Calibration
+        >>> calibration = Calibration.fit(
+        ...     scores=[0.2 + 0.01 * t + 0.5 * other for t in range(20) for other in (0, 1)],
+        ...     relevant=[1, 0] * 20,
+        ...     query=[t for t in range(20) for _ in range(2)],
+        ...     topic=[t for t in range(20) for _ in range(2)],
+        ... )
+        >>> round(calibration.threshold(0.1).value, 2)
+        0.38
+        """
+
+    def threshold(self, alpha: _Level, unit: _Unit = "topic") -> Threshold:
+        """The smallest threshold that keeps the promise at alpha for a new unit.
+
+        Parameters
+        ----------
+        alpha : float, str, Decimal or Fraction
+            Promised miscoverage, strictly between 0 and 1: the share that may be missed.
+        unit : {"topic", "query", "snippet"}
+            What is new in production, and so what the promise averages over:
+
+            - "topic": on average over new topics, at least 1 - alpha of a topic's relevant snippets
+              are kept (**recall**, marginal). A topic's recall is the mean over its queries.
+            - "query": the same over new queries. It holds if queries are independent of each other;
+              queries that share topics are not.
+            - "snippet": a relevant snippet of the pooled mix is kept with probability at least
+              1 - alpha (**coverage**, marginal). This is the paper's unit. It does not cover a
+              snippet of a new topic or query: for those it is usually too low.
+
+        Returns
+        -------
+        Threshold
+            Its value is infinite, and everything is kept, where the units are too few for this
+            alpha: fewer than ceil(1/alpha) - 1, see `Threshold.n_units_needed`.
+
+        Raises
+        ------
+        ValueError
+            `alpha` is no level, or the unit needs ids that were not given; names what to pass.
+
+        Notes
+        -----
+        Topic and query: with K answerable units, the smallest score v such that
+        (sum over units of the share missed at v, plus 1) / (K + 1) <= alpha. This is conformal risk
+        control of the loss 1 - recall with bound B = 1 (Angelopoulos, Bates, Fisch, Lei & Schuster,
+        ICLR 2024, section 2, Theorem 1), and the same number as the quantile of hierarchical
+        conformal prediction that gives each unit the weight 1/(K + 1) (Lee, Barber & Willett 2023,
+        arXiv 2306.06342; after Dunn, Wasserman & Ramdas 2022, arXiv 1809.07441).
+
+        Snippet: the ceil((n + 1)(1 - alpha))-th smallest relevant score: split conformal prediction
+        (Vovk, Gammerman & Shafer 2005; Lei et al. 2018, section 2.2), as arXiv 2511.17908, section
+        3, uses it.
+
+        Exact: weights and ranks are integers, ties are kept. Cost: O(n) for the selection, plus
+        O(n log n) where units are joined from documents.
+        """
+
+    def report(self) -> Report:
+        """Counts, thresholds and warnings in numbers and words.
+
+        ``print(calibration.report())`` says what is promised, for which unit, from how much.
+        Cost: O(n log n).
+        """
+
+    def design_effect(self, threshold: float) -> DesignEffect:
+        """What dependence within topics costs at a threshold.
+
+        Parameters
+        ----------
+        threshold : float
+
+        Raises
+        ------
+        ValueError
+            Without topics, documents or ``topic="query"``.
+        """
+
+    def restrict(self, keep: _Labels) -> Calibration:
+        """The calibration restricted to the queries marked, in the order of `query_ids`.
+
+        What a split into calibration and test needs. Mark whole `units`: a split through a unit
+        shares its difficulty between the two sides and flatters the test.
+
+        Parameters
+        ----------
+        keep : sequence of bool or 0/1, shape (n_queries,)
+
+        Returns
+        -------
+        Calibration
+            Without the summaries over all candidates, which cannot be restricted.
+
+        Raises
+        ------
+        ValueError
+            Without query ids, not one mark for each query, or nothing relevant remains.
+        """
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Writes the calibration file, whole or not at all.
+
+        Strict JSON, UTF-8. Written to a temporary file in the same folder, flushed to the disk and
+        renamed, so that a reader never sees half of it and an error leaves the old file.
+
+        Raises
+        ------
+        OSError
+            The folder is missing or not writable, or the disk is full.
+        """
+
+    @staticmethod
+    def load(path: str | PathLike[str]) -> Calibration:
+        """Reads a calibration file.
+
+        Raises
+        ------
+        CalibrationFileError
+            The file is damaged, of another format or version, or a field was changed after it was
+            made (each field has a sha256); names the field.
+        OSError
+            It cannot be read.
+        """
+
+    def to_json(self) -> str:
+        """The calibration as the strict JSON text of its file.
+
+        No NaN and no infinity; the same text for the same calibration. Cost: O(n).
+        """
+
+    @staticmethod
+    def from_json(text: str) -> Calibration:
+        """The calibration from the text of its file.
+
+        Raises
+        ------
+        CalibrationFileError
+            As `load`.
+        """
+
+    @property
+    def id(self) -> str:
+        """Names this calibration in results and logs.
+
+        The first 16 hexadecimal digits of a sha256 over all fields. Cost: O(n), once.
+        """
+
+    @property
+    def n_positives(self) -> int:
+        """Number of relevant snippets."""
+
+    @property
+    def query_ids(self) -> list[str] | None:
+        """Query ids in the order of first appearance; None without query ids."""
+
+    @property
+    def topic_ids(self) -> list[str] | None:
+        """Topic ids of the queries; None where no topics were given."""
+
+    @property
+    def units(self) -> list[int]:
+        """Number of the independent unit of each query, from 0.
+
+        In the order of `query_ids`; queries of one topic, or joined by a shared labelled document,
+        have one number.
+
+        Raises
+        ------
+        ValueError
+            Neither topics nor documents were given, nor queries declared independent.
+        """
+
+    @property
+    def auc(self) -> float | None:
+        """Within-query AUC; None when no query holds both relevant and other snippets.
+
+        Mean over queries of the share of pairs (relevant, other) in which the relevant snippet has
+        the lower score, ties counting half: the Mann-Whitney statistic within each query. 1
+        separates perfectly, 0.5 not at all; lower means that the scores are similarities.
+        """
+
+    @property
+    def slack(self) -> float:
+        """How far above a threshold a score may lie and still be kept."""
+
+    @property
+    def candidates_range(self) -> tuple[float, float] | None:
+        """1st and 99th percentile of the number of candidates per query; None when unknown."""
+
+    @property
+    def scorer(self) -> _IdentityOut:
+        """What the scores were made by."""
+
+    @property
+    def chunker(self) -> _IdentityOut:
+        """What the snippets were cut by."""
+
+    @property
+    def labels(self) -> _IdentityOut:
+        """What kind of labels these are."""
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Versions and circumstances, which only warn."""
+
+    def __eq__(self, value: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
+
+@final
+class Threshold:
+    """Keep a snippet if its score is at most the threshold plus the slack.
+
+    Made by `Calibration.threshold`, with a promise, or by `Threshold.fixed`, without. Carries the
+    identity of the scorer and chunker it was calibrated with. Immutable; safe to share between
+    threads and to pickle.
+
+    The promise is marginal and about the `unit` it names: on average over new topics or queries (or
+    for a pooled snippet) drawn like the calibration ones, at least 1 - `alpha` of the relevant
+    snippets that retrieval returned are kept. See `Calibration.threshold` for each unit and its
+    source, and `Calibration` for what breaks it.
+    """
+
+    @staticmethod
+    def fixed(value: float) -> Threshold:
+        """A threshold without a promise: a baseline, or the kernel alone.
+
+        Parameters
+        ----------
+        value : float
+            May be infinite (keeps everything), not NaN.
+
+        Raises
+        ------
+        ValueError
+            NaN.
+        TypeError
+            Not a number.
+        """
+
+    @property
+    def value(self) -> float:
+        """The threshold; infinity keeps everything."""
+
+    @property
+    def slack(self) -> float:
+        """How far above the value a score may lie and still be kept."""
+
+    @property
+    def alpha(self) -> str | None:
+        """The promised miscoverage as it was written; None for a fixed threshold."""
+
+    @property
+    def unit(self) -> _Unit | None:
+        """What the promise averages over: "topic", "query" or "snippet"; None for a fixed
+        threshold."""
+
+    @property
+    def target(self) -> Literal["recall"] | None:
+        """What is promised: "recall"; None for a fixed threshold."""
+
+    @property
+    def n_cal(self) -> int:
+        """Relevant snippets it was made from."""
+
+    @property
+    def n_units(self) -> int:
+        """Units with at least one relevant snippet it was made from."""
+
+    @property
+    def n_units_needed(self) -> int | None:
+        """How many units a finite threshold needs at this alpha; None for a fixed threshold.
+
+        ceil(1/alpha) - 1: 9 for 0.1, 19 for 0.05.
+        """
+
+    @property
+    def keeps_everything(self) -> bool:
+        """Whether every score is kept."""
+
+    @property
+    def scorer(self) -> _IdentityOut:
+        """What scores must be made by; None when nothing was declared."""
+
+    @property
+    def chunker(self) -> _IdentityOut:
+        """What snippets must be cut by; None when nothing was declared."""
+
+    @property
+    def calibration_id(self) -> str | None:
+        """Names the calibration in results and logs; None for a fixed threshold."""
+
+    def keep(self, scores: _Numbers) -> NDArray[np.intp]:
+        """Positions of the scores that are kept, ascending.
+
+        Parameters
+        ----------
+        scores : ndarray of float64, float32 or float16, shape (n,), or iterable of float
+            Compared in float64, each as it is; equality is kept.
+
+        Returns
+        -------
+        ndarray of intp, shape (n_kept,)
+
+        Raises
+        ------
+        ValueError
+            A score that is NaN or infinite; names its index.
+        TypeError
+            An array of another dtype or shape; names both and the call that mends it.
+
+        Notes
+        -----
+        Cost: O(n); contiguous float64 and float32 arrays are not copied.
+
+        Examples
+        --------
+        >>> from tamis import Threshold
+        >>> Threshold.fixed(0.5).keep([0.2, 0.9, 0.5]).tolist()
+        [0, 2]
+        """
+
+    def select(self, query_vector: _Embedding, snippet_matrix: _Embedding) -> NDArray[np.intp]:
+        """Scores the rows against the query vector and gives the positions of those kept,
+        ascending.
+
+        ``keep(cosine_scores(query_vector, snippet_matrix))`` in one pass, with the same bits.
+
+        Parameters
+        ----------
+        query_vector : ndarray of float32 or float16, shape (d,)
+        snippet_matrix : ndarray of float32 or float16, shape (n, d)
+            Last axis contiguous; rows may be strided.
+
+        Returns
+        -------
+        ndarray of intp, shape (n_kept,)
+
+        Raises
+        ------
+        ValueError, TypeError
+            As `cosine_scores`.
+        """
+
+    def _select_scored(
+        self, query_vector: _Embedding, snippet_matrix: _Embedding
+    ) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+        """As select, with the scores of all rows."""
+
+    def _check_scorer(self, used: _Identity | None) -> None:
+        """Refuses a scorer other than the calibrated one.
+
+        Raises
+        ------
+        IdentityMismatch
+            The identity differs, or none is given where one was calibrated with.
+        """
+
+    def _check_chunker(self, used: _Identity | None) -> None:
+        """Refuses a chunker other than the calibrated one.
+
+        Raises
+        ------
+        IdentityMismatch
+            The identity differs, or none is given where one was calibrated with.
+        """
+
+    def __eq__(self, value: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
+    @staticmethod
+    def _rebuild(
+        numbers: tuple[float, float, str | None, str | None, int, int],
+        names: tuple[_IdentityOut, _IdentityOut, str | None],
+    ) -> Threshold:
+        """The inverse of pickling."""
+
+@final
+class Report:
+    """What a calibration holds and promises; its text is for people.
+
+    ``str(report)`` is the text that `tamis info` prints; the properties are for programs.
+    """
+
+    @property
+    def n_queries(self) -> int | None:
+        """Queries, answerable or not; None without query ids."""
+
+    @property
+    def n_answerable(self) -> int | None:
+        """Queries with a relevant snippet; None without query ids."""
+
+    @property
+    def n_topics(self) -> int | None:
+        """Independent units; None when the calibration cannot say.
+
+        Topics, or queries joined by shared labelled documents; only those with a relevant snippet.
+        """
+
+    @property
+    def n_positives(self) -> int:
+        """Relevant snippets."""
+
+    @property
+    def auc(self) -> float | None:
+        """Within-query AUC; None when no query holds both relevant and other snippets."""
+
+    @property
+    def design_effect(self) -> float | None:
+        """Design effect at the alpha 0.1 threshold; None when it is not defined."""
+
+    @property
+    def effective_n(self) -> float | None:
+        """Number of independent snippets that these are worth; None when it is not defined."""
+
+    @property
+    def thresholds(self) -> list[Threshold]:
+        """Thresholds at alpha 0.05, 0.1 and 0.2 for the default unit.
+
+        The default unit is the topic; where topics are unknown the query, else the snippet.
+        """
+
+    @property
+    def evidence(self) -> tuple[int, int, int | None] | None:
+        """Labelled spans, those lost before scoring, those not retrieved (None = unknown); None
+        without span labels."""
+
+    @property
+    def warnings(self) -> list[str]:
+        """Warnings in plain words."""
+
+@final
+class DesignEffect:
+    """Spread of the pooled miss rate when topics are the independent draws.
+
+    Snippets of one topic are missed together, so n of them say less than n independent ones. Each
+    number is the double nearest to the exact rational. Source: the design effect of cluster
+    sampling (Kish, Survey Sampling, 1965, section 8.2), with clusters of unequal size.
+    """
+
+    @property
+    def n(self) -> int:
+        """Relevant snippets."""
+
+    @property
+    def n_units(self) -> int:
+        """Topics with at least one."""
+
+    @property
+    def miss_rate(self) -> float:
+        """Share of relevant snippets above the threshold."""
+
+    @property
+    def variance(self) -> float | None:
+        """Between-topic variance of the miss rate; None for fewer than two topics.
+
+        K/(K - 1) times the sum over topics of (x_k - p n_k)^2 / n^2: x_k missed of n_k, p pooled.
+        """
+
+    @property
+    def design_effect(self) -> float | None:
+        """That variance over the variance of n independent snippets; None when the miss rate is 0
+        or 1."""
+
+    @property
+    def effective_n(self) -> float | None:
+        """n over the design effect; None when that is 0 or not defined."""
+
+def cosine_scores(query_vector: _Embedding, snippet_matrix: _Embedding) -> NDArray[np.float32]:
+    """Nonconformity score 1 - cosine of each row against the query vector.
+
+    Parameters
+    ----------
+    query_vector : ndarray of float32 or float16, shape (d,)
+    snippet_matrix : ndarray of float32 or float16, shape (n, d)
+        Last axis contiguous; rows may be strided. float16 is widened exactly. Vectors of any length
+        are taken; they need not be normalised.
+
+    Returns
+    -------
+    ndarray of float32, shape (n,)
+        In [0, 2]; lower is more relevant.
+
+    Raises
+    ------
+    ValueError
+        Dimensions differ, or a vector is zero or not finite; names the row (and the component).
+    TypeError
+        Another dtype, shape or layout; names it and the call that mends it. Nothing is cast.
+
+    Notes
+    -----
+    Defined to the bit: 16 lanes of fused multiply-adds in float32, added in a fixed tree, so a row
+    gets the same score on every machine, alone or among others. Nothing else would do: a threshold
+    *is* the score of a calibration snippet. Vectors whose squared norm lies outside 2^-96 to 2^126
+    are first scaled by a power of two.
+
+    Cost: O(n d), one allocation for the result.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tamis import cosine_scores
+    >>> rows = np.array([[3, 4], [4, -3], [-3, -4]], dtype="float32")
+    >>> cosine_scores(np.array([3, 4], dtype="float32"), rows).tolist()
+    [0.0, 1.0, 2.0]
+    """
+
+def conformal_rank(n: int, alpha: _Level | None = None, *, coverage: _Level | None = None) -> int:
+    """The rank k = ceil((n + 1)(1 - alpha)), exactly.
+
+    Parameters
+    ----------
+    n : int
+        Number of calibration scores, 0 to 2**64 - 2.
+    alpha : float, str, Decimal or Fraction
+        Miscoverage, strictly between 0 and 1.
+    coverage : float, str, Decimal or Fraction
+        Instead of alpha: 1 - alpha, read as a decimal of its own.
+
+    Returns
+    -------
+    int
+        From 1 to n + 1; n + 1 means that n scores are too few and the threshold is infinite.
+
+    Raises
+    ------
+    ValueError
+        A level outside (0, 1) or that is no decimal or fraction; n out of range.
+    TypeError
+        Neither or both of the levels; a bool.
+
+    Notes
+    -----
+    The rank of split conformal prediction (Vovk, Gammerman & Shafer 2005; Lei et al. 2018, section
+    2.2): with it, the k-th smallest of n exchangeable scores covers a further one with probability
+    at least 1 - alpha, marginally. Computed in integers as (n + 1) - floor((n + 1) p / q) for
+    alpha = p/q, since binary floats give another rank in some cases.
+
+    Examples
+    --------
+    >>> from tamis import conformal_rank
+    >>> conformal_rank(9, 0.1), conformal_rank(8, 0.1), conformal_rank(8, "1/3")
+    (9, 9, 6)
+    """
+
+def conformal_quantile(scores: _Numbers, alpha: _Level) -> float:
+    """The k-th smallest score, k = `conformal_rank(n, alpha)`; infinity when k > n.
+
+    Parameters
+    ----------
+    scores : ndarray of float64, float32 or float16, shape (n,), or iterable of float
+        Finite.
+    alpha : float, str, Decimal or Fraction
+
+    Returns
+    -------
+    float
+        One of the scores, never interpolated, or infinity.
+
+    Raises
+    ------
+    ValueError
+        A score that is not finite (named by index), or no level.
+    TypeError
+        An array of another dtype or shape.
+
+    Notes
+    -----
+    The unit is the score: if the n scores and a new one are exchangeable, the new one is at most
+    this with probability at least 1 - alpha, marginally; scores of one query or topic are not
+    exchangeable with one of a new topic, see `Calibration`. Source as `conformal_rank`. Cost: O(n).
+
+    Examples
+    --------
+    >>> from tamis import conformal_quantile
+    >>> conformal_quantile([0.3, 0.1, 0.2, 0.4], "0.25"), conformal_quantile([0.3], "0.25")
+    (0.4, inf)
+    """
+
+@overload
+def conformal_pvalue(score: float, scores: _Numbers, u: float | None = None) -> float:
+    """The conformal p-value of a score, or of each score of an array, among calibration scores.
+
+    Parameters
+    ----------
+    score : float, or ndarray of float64, float32 or float16, shape (m,), or iterable of float
+        Finite.
+    scores : ndarray of float64, float32 or float16, shape (n,), or iterable of float
+        Calibration scores, finite.
+    u : float, or as `score`, optional
+        Numbers in [0, 1] that break ties, one for each score.
+
+    Returns
+    -------
+    float, or ndarray of float64, shape (m,)
+
+    Raises
+    ------
+    ValueError
+        A number that is not finite, a u outside [0, 1], or not one u for each score.
+    TypeError
+        An array of another dtype or shape.
+
+    Notes
+    -----
+    p = (number of calibration scores >= score, plus 1) / (n + 1): at most t with probability at
+    most t, marginally, if the score is exchangeable with the calibration scores (Vovk, Gammerman &
+    Shafer 2005, section 2.2). With u: (number > score, plus u times (number equal, plus 1)) /
+    (n + 1), exactly uniform when u is. Cost: O((n + m) log n).
+
+    Examples
+    --------
+    >>> from tamis import conformal_pvalue
+    >>> conformal_pvalue(0.3, [0.1, 0.2, 0.3, 0.4])
+    0.6
+    """
+
+@overload
+def conformal_pvalue(
+    score: _Numbers, scores: _Numbers, u: float | _Numbers | None = None
+) -> NDArray[np.float64]: ...
+def _merge_spans(spans: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    """Joins spans (document, start, end) that overlap or touch.
+
+    Returns them in ascending order. Cost: O(n log n).
+    """
