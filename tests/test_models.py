@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tiny_model import make_tiny_model, write_manifest
 
 from tamis.encoder import OnnxEncoder, TextTooLongError
 from tamis.models import find_model, installed_models, is_name
+from tiny_model import make_tiny_model, write_manifest
 
 MODELS = Path(__file__).resolve().parents[1] / "models"
 shipped = pytest.mark.skipif(

@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 import math
 import tempfile
+import warnings
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ import oracle
 import tamis
 from cases.persistence import calibration_with, interrupted_saves, strict_json
 
-# The machine may be busy; an example that takes long is no failure.
+# An example that takes long is no failure.
 settings.register_profile(
     "tamis", deadline=None, max_examples=200, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -64,7 +65,14 @@ def test_rank_is_the_exact_one(n: int, alpha: Any) -> None:
 @given(st.integers(0, 5000), decimals)
 def test_rank_is_the_same_for_every_spelling(n: int, alpha: Decimal) -> None:
     text = format(alpha, "f")
-    spellings = [alpha, Fraction(alpha), text, text.removeprefix("0"), f"{alpha:e}", str(alpha)]
+    spellings: list[Any] = [
+        alpha,
+        Fraction(alpha),
+        text,
+        text.removeprefix("0"),
+        f"{alpha:e}",
+        str(alpha),
+    ]
     spellings += [f"{Fraction(alpha).numerator}/{Fraction(alpha).denominator}"]
     if oracle.exact(float(alpha)) == Fraction(alpha):
         spellings += [float(alpha), np.float64(alpha)]
@@ -116,6 +124,16 @@ def test_keeping_is_at_most_the_threshold(scores: list[float], value: float) -> 
     assert list(threshold.keep(scores)) == wanted
     result = tamis.Filter(threshold).filter_scores(np.array(scores, np.float64))
     assert list(result.kept) == wanted
+
+
+def test_scores_that_can_be_read_only_once() -> None:
+    """Refused, or filtered like any others; never half of each."""
+    chosen = tamis.Filter(tamis.Threshold.fixed(0.5))
+    try:
+        result = chosen.filter_scores(iter([0.1, 0.9, 0.5]))
+    except (TypeError, ValueError):
+        return
+    assert (list(result.kept), list(result.dropped), len(result.scores)) == ([0, 2], [1], 3)
 
 
 @given(st.lists(st.floats(0, 2, width=32), max_size=40), st.floats(0, 2))
@@ -180,7 +198,7 @@ def test_thresholds_of_every_unit(topics: list[Any], alpha: Any, random: Any) ->
     rows = rows_of(topics)
     random.shuffle(rows)  # rows of a query need not lie together
     calibration = fit(rows, query=[r[2] for r in rows], topic=[r[3] for r in rows])
-    wanted = {
+    wanted: dict[Literal["topic", "query", "snippet"], float] = {
         "topic": oracle.topic_threshold(topics, alpha),
         "query": oracle.query_threshold(topics, alpha),
         "snippet": oracle.quantile(positives(topics), alpha),
@@ -300,7 +318,11 @@ def test_within_query_auc(queries: list[list[tuple[float, int]]]) -> None:
 def test_pvalues(scores: list[float], tests: list[float]) -> None:
     wanted = [float(oracle.pvalue(test, scores)) for test in tests]
     assert [tamis.conformal_pvalue(test, scores) for test in tests] == wanted
-    together = tamis.conformal_pvalue(np.array(tests), np.array(scores, np.float64))
+    with warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore"
+        )  # an array of one number can pass as a float, with a warning
+        together = tamis.conformal_pvalue(np.array(tests), np.array(scores, np.float64))
     assert isinstance(together, np.ndarray)
     assert together.tolist() == wanted
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -22,6 +22,7 @@ import tamis
 from conftest import FIXTURES, reference_folder
 
 Case = dict[str, Any]
+Unit = Literal["topic", "query", "snippet"]
 Close = Callable[[float | None, float | None], bool]
 
 
@@ -88,10 +89,14 @@ def fit(topics: Sequence[Sequence[Sequence[float]]]) -> tamis.Calibration | None
         for q, query in enumerate(topic):
             rows += [(score, 1, f"t{t}q{q}", f"t{t}") for score in query]
             rows += [] if query else [(0.5, 0, f"t{t}q{q}", f"t{t}")]
-    scores, relevant, queries, names = ([row[i] for row in rows] for i in range(4))
+    relevant = [row[1] for row in rows]
     try:
         return tamis.Calibration.fit(
-            scores, relevant, query=queries, topic=names, check_direction=False
+            [row[0] for row in rows],
+            relevant,
+            query=[row[2] for row in rows],
+            topic=[row[3] for row in rows],
+            check_direction=False,
         )
     except ValueError as error:
         assert not any(relevant), error
@@ -100,7 +105,7 @@ def fit(topics: Sequence[Sequence[Sequence[float]]]) -> tamis.Calibration | None
 
 
 def check_threshold(
-    calibration: tamis.Calibration | None, alpha: str, unit: str, expected: float, close: Close
+    calibration: tamis.Calibration | None, alpha: str, unit: Unit, expected: float, close: Close
 ) -> None:
     """The threshold for every spelling of alpha."""
     if calibration is None:  # refused for want of a positive: there is nothing it could promise
@@ -183,7 +188,7 @@ def check_risk(
     if expected is not None:
         assert close(float(risk), float(Fraction(expected)))
     elif threshold.value == math.inf:
-        assert risk > Fraction(threshold.alpha)
+        assert threshold.alpha is not None and risk > Fraction(threshold.alpha)
 
 
 def run_total(case: Case, close: Close) -> None:
@@ -193,11 +198,11 @@ def run_total(case: Case, close: Close) -> None:
         for name in case
         if (match := re.fullmatch(r"micro_threshold_nmax(\d+)", name))
     }
-    total = {"unit": "topic", "target": "total"}
+    total: dict[str, Any] = {"unit": "topic", "target": "total"}
     probe = fit([[[0.5]]])
     assert probe is not None
     try:
-        probe.threshold("0.5", max_positives=1, **total)
+        probe.threshold("0.5", **{**total, "max_positives": 1})
     except (TypeError, ValueError) as error:
         if not re.search("max_positives|target", str(error)):
             raise
@@ -208,7 +213,7 @@ def run_total(case: Case, close: Close) -> None:
         if calibration is None:
             assert expected == math.inf
             continue
-        threshold = calibration.threshold(case["alpha"], max_positives=bound, **total)
+        threshold = calibration.threshold(case["alpha"], **{**total, "max_positives": bound})
         assert close(threshold.value, expected), (name, threshold.value, expected)
 
 

@@ -402,7 +402,17 @@ class Calibration:
         0.38
         """
 
-    def threshold(self, alpha: _Level, unit: _Unit = "topic") -> Threshold:
+    def threshold(
+        self,
+        alpha: _Level,
+        unit: _Unit = "topic",
+        target: Literal["recall", "total"] = "recall",
+        *,
+        delta: _Level | None = None,
+        grid: Sequence[float] | NDArray[Any] | None = None,
+        order: Literal["given"] | int | None = None,
+        max_positives: int | None = None,
+    ) -> Threshold:
         """The smallest threshold that keeps the promise at alpha for a new unit.
 
         Parameters
@@ -419,6 +429,19 @@ class Calibration:
             - "snippet": a relevant snippet of the pooled mix is kept with probability at least
               1 - alpha (**coverage**, marginal). This is the paper's unit. It does not cover a
               snippet of a new topic or query: for those it is usually too low.
+        target : {"recall", "total"}
+            "recall": the mean share of relevant snippets kept. "total": total missed over total
+            relevant, E[missed] <= alpha E[relevant] for a new unit; needs `max_positives`.
+        delta : float, str, Decimal or Fraction, optional
+            Makes the promise one about this calibration set: the mean recall of a new unit is at
+            least 1 - alpha with probability 1 - delta over calibration sets (topic and query).
+        grid : sequence of float, optional
+            Thresholds to try, for `delta`; by default every calibration score.
+        order : "given" or int, optional
+            For `delta`: the order in which the bound looks at the units, which must not depend on
+            their losses. By default a permutation of seed 0.
+        max_positives : int, optional
+            For target "total": a bound on the relevant snippets of any unit.
 
         Returns
         -------
@@ -444,7 +467,12 @@ class Calibration:
         (Vovk, Gammerman & Shafer 2005; Lei et al. 2018, section 2.2), as arXiv 2511.17908, section
         3, uses it.
 
-        Exact: weights and ranks are integers, ties are kept. Cost: O(n) for the selection, plus
+        Total: the smallest v with sum missed - alpha sum relevant + (1 - alpha) C <= 0, C =
+        `max_positives` (risk control of the shifted loss). With delta: risk-controlling prediction
+        sets (Bates et al. 2021, section 2) with the betting p-value of Waudby-Smith & Ramdas 2023.
+
+        Exact: weights and ranks are integers, ties are kept (the betting bound is double
+        precision). Cost: O(n) for the selection, plus
         O(n log n) where units are joined from documents.
         """
 
@@ -643,12 +671,17 @@ class Threshold:
         """The promised miscoverage as it was written; None for a fixed threshold."""
 
     @property
+    def delta(self) -> str | None:
+        """Probability over calibration sets that the promise fails; None when it is a mean over
+        them."""
+
+    @property
     def unit(self) -> _Unit | None:
         """What the promise averages over: "topic", "query" or "snippet"; None for a fixed
         threshold."""
 
     @property
-    def target(self) -> Literal["recall"] | None:
+    def target(self) -> Literal["recall", "total"] | None:
         """What is promised: "recall"; None for a fixed threshold."""
 
     @property

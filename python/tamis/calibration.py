@@ -155,7 +155,9 @@ def calibrate_chunks(
     )
 
 
-def _score_chunks(labels: ChunkLabels, scorer: Scorer) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def _score_chunks(
+    labels: ChunkLabels, scorer: Scorer
+) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     if labels.query_text is None or labels.text is None:
         raise ValueError("chunk labels without scores need the texts of query and chunk")
     rows: dict[str, list[int]] = {}

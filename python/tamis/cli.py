@@ -70,8 +70,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     _labelled_options(calibrate)
     calibrate.add_argument("-o", "--output", required=True, metavar="FILE")
-    calibrate.add_argument("--scorer-identity", metavar="NAME", help="what made the scores of a file")
-    calibrate.add_argument("--chunker-identity", metavar="NAME", help="what cut the chunks of a file")
+    calibrate.add_argument(
+        "--scorer-identity", metavar="NAME", help="what made the scores of a file"
+    )
+    calibrate.add_argument(
+        "--chunker-identity", metavar="NAME", help="what cut the chunks of a file"
+    )
 
     filter_ = _command(
         commands,
@@ -88,7 +92,9 @@ def _parser() -> argparse.ArgumentParser:
     _on_long_option(filter_)
     filter_.add_argument("--json", action="store_true", help="one JSON object per snippet")
     filter_.add_argument("--explain", action="store_true", help="every snippet with its score")
-    filter_.add_argument("--allow-keep-all", action="store_true", help="accept an infinite threshold")
+    filter_.add_argument(
+        "--allow-keep-all", action="store_true", help="accept an infinite threshold"
+    )
     filter_.add_argument(
         "documents",
         nargs="+",
@@ -142,17 +148,25 @@ def _command(commands: Any, name: str, run: Any, summary: str, examples: str) ->
 
 
 def _labelled_options(command: Any) -> None:
-    command.add_argument("labelled", metavar="LABELLED", help="labelled queries (JSONL) or chunk labels")
-    command.add_argument("--documents", metavar="FILE", help="documents that are not inline (JSONL)")
+    command.add_argument(
+        "labelled", metavar="LABELLED", help="labelled queries (JSONL) or chunk labels"
+    )
+    command.add_argument(
+        "--documents", metavar="FILE", help="documents that are not inline (JSONL)"
+    )
     command.add_argument("--model", default="minilm", help="installed model, or a folder")
     command.add_argument("--max-chars", type=int, default=500, metavar="N")
     command.add_argument("--overlap", type=int, default=100, metavar="N")
     command.add_argument("--threads", type=int, metavar="N")
-    command.add_argument("--topic", choices=["query"], help="declare queries independent of each other")
+    command.add_argument(
+        "--topic", choices=["query"], help="declare queries independent of each other"
+    )
     command.add_argument("--cache", metavar="FILE", help="where embeddings are kept between runs")
     command.add_argument("--no-cache", action="store_true", help="keep no embeddings")
     command.add_argument(
-        "--no-check-direction", action="store_true", help="accept scores that look like similarities"
+        "--no-check-direction",
+        action="store_true",
+        help="accept scores that look like similarities",
     )
     _on_long_option(command)
 
@@ -385,7 +399,9 @@ def _model(name: str) -> dict[str, Any]:
     encoder = OnnxEncoder(name)
     row: dict[str, Any] = {"name": name, "folder": str(encoder.model.folder)}
     row.update({k: str(v) for k, v in encoder.identity.items()})
-    texts = [f"Snippet number {i} is about as long as one sentence usually is. " * 7 for i in range(16)]
+    texts = [
+        f"Snippet number {i} is about as long as one sentence usually is. " * 7 for i in range(16)
+    ]
     try:
         encoder.warmup()
         times = []

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._tamis import Calibration, Chunker, Snippet, Threshold, _merge_spans
+from tamis._tamis import Calibration, Chunker, Snippet, Snippets, Threshold, _merge_spans
 from tamis.encoder import TextTooLongError
 from tamis.scorer import Identity, Scorer, rebuild
 
@@ -88,7 +88,7 @@ class FilterResult:
     threshold : Threshold
     """
 
-    items: Sequence[Any] = field(repr=False)
+    items: Sequence[Any] | Snippets = field(repr=False)
     scores: NDArray[Any] = field(repr=False)
     kept_indices: NDArray[np.intp]
     threshold: Threshold
@@ -245,7 +245,7 @@ class Filter:
         cls,
         path: str | os.PathLike[str],
         alpha: Any,
-        unit: str = "topic",
+        unit: Literal["topic", "query", "snippet"] = "topic",
         scorer: Scorer | Identity | None = None,
         chunker: Chunker | Identity | None = None,
         *,
@@ -371,7 +371,7 @@ class Filter:
         Raises
         ------
         ValueError
-            Dimensions differ, a vector is zero or not finite (named by its row), or items are not n.
+            Dimensions differ, a vector is zero or not finite (named by its row), items are not n.
         TypeError
             Another dtype or layout; names it and the call that mends it.
         """
@@ -393,9 +393,11 @@ class Filter:
         ValueError
             A score is not finite (named by its position), or items are not n.
         """
+        if not isinstance(scores, np.ndarray):
+            # Read once: it may be a generator.
+            scores = list(scores) if not isinstance(scores, (str, bytes)) else scores
         indices = self.threshold.keep(scores)
-        kept = scores if isinstance(scores, np.ndarray) else np.asarray(list(scores), np.float64)
-        return self._result(kept, indices, items)
+        return self._result(np.asarray(scores), indices, items)
 
     def _result(
         self, scores: NDArray[Any], indices: Any, items: Sequence[Any] | None

@@ -128,7 +128,7 @@ def score_queries(
         or [np.empty(0, np.int64)]
     )
     snippet_texts = snippets.texts()
-    places_of = [document for document in places for _ in range(1)]
+    places_of = list(places)
     scores, n_distinct, n_truncated = _scores(
         queries, flat, snippet_texts, scorer, progress, lambda i: places_of[spans[i, 0]]
     )
@@ -244,8 +244,10 @@ def _labels(
                 for label, snippet in snippets._holds(places[document.doc_id], spans):
                     row = offset + snippet - int(part[0])
                     relevant[row] = True
-                    best[label] = min(scores[row], best[label]) if best[label] == best[label] else (
-                        scores[row]
+                    best[label] = (
+                        min(scores[row], best[label])
+                        if best[label] == best[label]
+                        else (scores[row])
                     )
                 evidence_query += [index] * len(spans)
                 evidence_score += best
@@ -258,7 +260,7 @@ def _labels(
     )
 
 
-class bar:  # noqa: N801 - used as a function
+class bar:
     """A progress bar on standard error: `with bar(total, "encoding", None) as tick: tick(1)`."""
 
     def __init__(self, total: int, label: str, show: bool | None) -> None:
@@ -269,7 +271,8 @@ class bar:  # noqa: N801 - used as a function
         self._bar = tqdm(total=total, desc=label, disable=disable, leave=False)
 
     def __enter__(self) -> Callable[[int], object]:
-        return self._bar.update
+        update: Callable[[int], object] = self._bar.update
+        return update
 
     def __exit__(self, *_: object) -> None:
         self._bar.close()

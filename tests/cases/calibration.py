@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -92,7 +93,7 @@ def _threshold(scores: Any, alpha: Any, snippets: list[float] | None) -> dict[st
     calibration = _pooled(scores)
     threshold = calibration.threshold(alpha, unit="snippet")
     assert equals(tamis.conformal_quantile(scores, alpha), threshold.value)
-    seen = {
+    seen: dict[str, Any] = {
         "n": threshold.n_cal,
         "k": tamis.conformal_rank(len(scores), alpha),
         "threshold": threshold.value,
@@ -112,7 +113,7 @@ def run_threshold(case: Case) -> None:
         scores = np.array(scores, given["dtype"])
     snippets = numbers(given["snippet_scores"]) if "snippet_scores" in given else None
     for level in (given["alpha"], float(given["alpha"])):
-        outcome = attempt(lambda level=level: _threshold(scores, level, snippets))
+        outcome = attempt(partial(_threshold, scores, level, snippets))
         judge(case["expect"], outcome, KEYS)
 
 
@@ -211,11 +212,9 @@ def run_nan_score(case: Case) -> None:
     given = case["input"]
     scores = numbers(given["scores"])
     labels = given.get("labels")
+    quantile = partial(tamis.conformal_quantile, alpha=given["alpha"])
     for column in (scores, np.array(scores), np.array(scores, "f4"), np.array(scores, "f2")):
-        for call in (
-            lambda c=column: _pooled(c, labels).threshold(given["alpha"], unit="snippet").value,
-            lambda c=column: tamis.conformal_quantile(c, given["alpha"]),
-        ):
+        for call in (partial(_pooled, column, labels), partial(quantile, column)):
             judge(case["expect"], attempt(call))
 
 
@@ -231,12 +230,12 @@ def run_alpha_reject(case: Case) -> None:
     calibration = _pooled(scores) if scores else None
     for level in levels:
         calls: list[Callable[[], Any]] = [
-            lambda level=level: tamis.conformal_rank(n, level),
-            lambda level=level: tamis.conformal_rank(n, coverage=level),
-            lambda level=level: tamis.conformal_quantile(scores, level),
+            partial(tamis.conformal_rank, n, level),
+            partial(tamis.conformal_rank, n, coverage=level),
+            partial(tamis.conformal_quantile, scores, level),
         ]
         if calibration is not None:
-            calls.append(lambda level=level: calibration.threshold(level, unit="snippet"))
+            calls.append(partial(calibration.threshold, level, unit="snippet"))
         for call in calls:
             outcome = attempt(call)
             judge(case["expect"], outcome)
@@ -252,7 +251,9 @@ def run_alpha_types(case: Case) -> None:
         if name not in ALPHA_TYPES:
             raise NoRunner(f"no alpha of type {name}")
         level = ALPHA_TYPES[name](alpha)
-        judge(expect, attempt(lambda level=level: {"k": tamis.conformal_rank(n, level)}), KEYS)
+        outcome = attempt(partial(tamis.conformal_rank, n, level))
+        outcome.value = {"k": outcome.value}
+        judge(expect, outcome, KEYS)
     if others is None:
         return
     if not re.search("TypeError", others):
@@ -262,7 +263,7 @@ def run_alpha_types(case: Case) -> None:
     odd += [np.array([float(alpha)]), np.array(float(alpha)), np.bool_(True), *half]
     odd += [np.str_(alpha), np.complex64(alpha), bytearray(b"0.1"), lambda: alpha]
     for level in odd:
-        outcome = attempt(lambda level=level: tamis.conformal_rank(n, level))
+        outcome = attempt(partial(tamis.conformal_rank, n, level))
         fine = isinstance(outcome.error, TypeError) or outcome.value == expect["k"]
         assert fine, f"{level!r}: {outcome.shown}"
 

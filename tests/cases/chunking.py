@@ -143,7 +143,7 @@ def _chunked(case: Case, outcome: Outcome) -> Chunked:
 
 def _chunk(given: dict[str, Any]) -> Outcome:
     limits = {"window": given.get("window", 500), "overlap": given.get("overlap", 100)}
-    # An interpreter's start may take as long again on a busy machine.
+    # An interpreter's start is not counted, so it has time of its own.
     timeout = TERMINATES_S + 30
     outcome = processes.attempted(CHUNK, {"text": text_of(given), **limits}, timeout)
     assert outcome.seconds <= TERMINATES_S, f"took {outcome.seconds:.1f} s"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -61,7 +62,7 @@ def run_filter(case: Case) -> None:
     given = case["input"]
     value = float(given["threshold"])
     for scores in columns(numbers(given["scores"])):
-        judge(case["expect"], attempt(lambda s=scores: _filter(value, s)), {"kept": _kept})
+        judge(case["expect"], attempt(partial(_filter, value, scores)), {"kept": _kept})
 
 
 def run_duplicates(case: Case) -> None:
@@ -135,10 +136,11 @@ def run_nan_in_filter(case: Case) -> None:
     orders = list(itertools.islice(itertools.permutations(scores), 120))
     forms = [form(order) for order in orders for form in (list, np.array)]
     forms += [np.array(order, "f4") for order in orders]
-    outcomes = [
-        attempt(lambda s=s: [float(s[i]) for i in make_filter(value).filter_scores(s).kept])
-        for s in forms
-    ]
+
+    def kept_of(given_scores: Any) -> list[float]:
+        return [float(given_scores[i]) for i in make_filter(value).filter_scores(given_scores).kept]
+
+    outcomes = [attempt(partial(kept_of, form)) for form in forms]
 
     def policy(_: str, __: Outcome) -> str | None:
         kept = {sum(map(math.isnan, o.value)) for o in outcomes if o.error is None}

@@ -106,7 +106,7 @@ def malformed() -> list[Any]:
         np.ones((2, 2), ">f4"),
         np.ones((4, 4), "f4").T[::-2, ::-1],
         np.ones(3, "i8"),
-        np.ma.masked_array([0.1, 0.2], [0, 1]),
+        np.ma.masked_array([0.1, 0.2], [False, True]),
         np.zeros(2, [("a", "f4")]),
     ]
     numbers = [True, -1, 0, 2**70, -(2**70), 1e308, float("nan"), float("inf"), -0.0, 1j]
@@ -114,9 +114,9 @@ def malformed() -> list[Any]:
     lists = [[], [[]], [None], ["a", 1], [[1, 2], [3]], [0.1, "0.2"], ["\ud800"], loop, nested(900)]
     others = [None, object(), object, Liar(), LongLiar([0.1]), {}, {"a": [1]}, {1: 2}, {0.5}, ()]
     others += [lambda: 1, iter([0.1, "x"]), (x for x in [1.0]), memoryview(b"ab"), range(3), tamis]
-    parts = [
-        BadPart(a) for a in (None, "x", [], np.zeros((1, 1)), np.array([np.nan]), ValueError())
-    ]
+    others += [(LongLiar([0.1]), LongLiar([0.1]), None), [LongLiar([0.1])], {"a": LongLiar([0.1])}]
+    answers: list[Any] = [None, "x", [], np.zeros((1, 1)), np.array([np.nan]), ValueError()]
+    parts = [BadPart(answer) for answer in answers]
     return [*arrays, *numbers, *texts, *lists, *others, *parts]
 
 
@@ -241,18 +241,19 @@ def arranged(listed: list[tuple[str, bool, bool]], values: dict[str, Any]) -> Ar
     return positional, named
 
 
-def calls(call: Callable[..., Any], given: dict[str, Any]) -> Iterator[Arguments]:
+def calls(call: Callable[..., Any], given: dict[str, Any]) -> Iterator[tuple[str, Arguments]]:
     """Argument lists: none, too many, one malformed among good ones, malformed throughout."""
     listed = parameters(call)
-    yield [], {}
-    yield [None] * 20, {}
-    yield [], {"no_such_name": 1, "\ud800": 2}
+    yield "nothing", ([], {})
+    yield "twenty arguments", ([None] * 20, {})
+    yield "unknown names", ([], {"no_such_name": 1, "\ud800": 2})
     base = {name: given.get(name) for name, _, required in listed if required}
-    yield arranged(listed, base)
-    for bad in malformed():
+    yield "what fits", arranged(listed, base)
+    for number, bad in enumerate(malformed()):
+        shown = f"malformed {number}, a {type(bad).__name__}"
         for name, _, _ in listed:
-            yield arranged(listed, {**base, name: bad})
-        yield arranged(listed, dict.fromkeys(base, bad))
+            yield f"{name} = {shown}", arranged(listed, {**base, name: bad})
+        yield f"all {shown}", arranged(listed, dict.fromkeys(base, bad))
 
 
 def main() -> None:
@@ -265,23 +266,19 @@ def main() -> None:
     given = good(folder)
     count, raised, escaped, reached = 0, 0, [], set()
     everything = targets(given)
-    with open(os.path.join(folder, "last-call"), "w", encoding="ascii") as note:
-        for name, call in everything.items():
-            for number, (positional, named) in enumerate(calls(call, given)):
-                note.seek(0)
-                note.write(f"{name} {number}".ljust(80))
-                note.flush()
-                count += 1
-                reached.add(name)
-                try:
-                    result = call(*positional, **named)
-                    if inspect.isawaitable(result) and hasattr(result, "close"):
-                        result.close()
-                except Exception:
-                    raised += 1
-                except BaseException as error:
-                    shown = ascii(error)[:200] if type(error).__name__ != "Liar" else ""
-                    escaped.append(f"{name} call {number}: {type(error).__name__} {shown}")
+    for name, call in everything.items():
+        for shown, (positional, named) in calls(call, given):
+            print(f"{name} with {shown}", file=sys.stderr)  # the last line before a crash
+            count += 1
+            reached.add(name)
+            try:
+                result = call(*positional, **named)
+                if inspect.isawaitable(result) and hasattr(result, "close"):
+                    result.close()
+            except Exception:
+                raised += 1
+            except BaseException as error:
+                escaped.append(f"{name} with {shown}: {ascii(error)[:200]}")
     answer = {
         "calls": count,
         "callables": len(everything),

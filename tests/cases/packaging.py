@@ -193,7 +193,7 @@ def _free_threaded(case: Case) -> None:
     assert case["expect"].get("or"), "not a free-threaded interpreter, and no other way is given"
     readme = ROOT / "README.md"
     text = readme.read_text(encoding="utf-8") if readme.exists() else ""
-    text += str(importlib.metadata.metadata("tamis").get_payload() or "")
+    text += str(importlib.metadata.metadata("tamis").json.get("description", ""))
     assert re.search(r"free[- ]thread", text, re.IGNORECASE), "no statement on free threading"
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import tamis
 from cases import processes
-from cases.expectations import Case, NoRunner, Outcome, Runner, attempt, judge
+from cases.expectations import Case, Check, NoRunner, Outcome, Runner, attempt, judge
 from cases.mutations import ALPHA, CHUNKER, SCORER, Mutation, base_calibration, mutation_for
 
 # --- round trips -------------------------------------------------------------------------------
@@ -84,7 +84,7 @@ def run_roundtrip(case: Case) -> None:
         parsed = attempt(lambda: strict_json(outcome.value["text"]))
         return None if (parsed.error is None) == wanted else parsed.shown
 
-    checks = {"loaded_threshold_hex": loaded_hex, "file_is_strict_json": strict}
+    checks: dict[str, Check] = {"loaded_threshold_hex": loaded_hex, "file_is_strict_json": strict}
     judge(case["expect"], attempt(call), checks)
 
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from tamis._tamis import Chunker
 from tamis.calibration import fit_scored
-from tamis.encoder import OnnxEncoder
 from tamis.demo.corpus import Question, documents, labelled_questions
+from tamis.encoder import OnnxEncoder
 from tamis.evaluation import Evaluation, Table, evaluate_scored
 from tamis.evaluation.splits import unit_of_query
 from tamis.filter import Filter
@@ -26,9 +26,7 @@ MIN_QUESTIONS = 30
 ROWS = 12
 
 
-def run(
-    picture: str, n_questions: int | None = None, seed: int = 0, full: bool = False
-) -> int:
+def run(picture: str, n_questions: int | None = None, seed: int = 0, full: bool = False) -> int:
     """Run the demo and write the picture.
 
     Parameters
@@ -219,9 +217,7 @@ def _one_question(
     right = [cell(i, "red") for i in order if i not in kept]
     shown = max(len(left), len(right)) if full else ROWS
     for row in range(min(shown, max(len(left), len(right)))):
-        grid.add_row(
-            left[row] if row < len(left) else "", right[row] if row < len(right) else ""
-        )
+        grid.add_row(left[row] if row < len(left) else "", right[row] if row < len(right) else "")
     more = [len(column) - shown for column in (left, right)]
     if max(more) > 0:
         grid.add_row(*(f"… and {n} more (--full shows them)" if n > 0 else "" for n in more))

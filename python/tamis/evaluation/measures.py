@@ -81,7 +81,8 @@ class Table:
         start, end, document = scored.start[at], scored.end[at], self._document[at]
         previous = np.where(document[1:] == document[:-1], end[:-1], 0)
         begin = np.maximum(start, np.concatenate([[0], previous]))
-        return np.bincount(scored.query[at], weights=end - begin, minlength=self.n_queries)
+        counts = np.bincount(scored.query[at], weights=end - begin, minlength=self.n_queries)
+        return counts.astype(np.float64)
 
     def measure(self, limit: float, queries: NDArray[np.bool_]) -> Measures:
         """The measures over the queries marked, keeping scores up to `limit`. O(n)."""

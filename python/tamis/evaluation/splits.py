@@ -58,7 +58,8 @@ class AlphaSplits:
     def held(self, unit: str) -> bool:
         """Whether the mean is at least 1 − alpha − 3 Monte-Carlo standard errors."""
         name = PROMISED[unit]
-        return self.mean(name) >= self.nominal - 3 * self.sd(name) / len(self.thresholds) ** 0.5
+        error = self.sd(name) / len(self.thresholds) ** 0.5
+        return bool(self.mean(name) >= self.nominal - 3 * error)
 
     @property
     def nominal(self) -> float:
@@ -164,7 +165,10 @@ def _words(e: Evaluation) -> list[str]:
             f"  {a.mean('removed'):6.1%}  {a.mean('removed_labelled'):6.1%}"
             f"   {a.mean('characters'):6.1%}  {a.mean('characters_labelled'):6.1%}{note}"
         )
-    lines += ["", '"labelled": within documents that hold evidence; "all" also counts easy distractors']
+    lines += [
+        "",
+        '"labelled": within documents that hold evidence; "all" also counts easy distractors',
+    ]
     if e.n_unretrieved is None:
         lines.append("what retrieval lost is unknown: recall is of what it returned")
     elif e.n_spans + e.n_unretrieved:
@@ -178,7 +182,9 @@ def _words(e: Evaluation) -> list[str]:
     if e.n_spans_lost:
         lines.append(f"{e.n_spans_lost} of {e.n_spans} labelled spans lie in no snippet")
     if e.n_truncated:
-        lines.append(f"{e.n_truncated} snippets were longer than the encoder reads and were truncated")
+        lines.append(
+            f"{e.n_truncated} snippets were longer than the encoder reads and were truncated"
+        )
     half = e.n_units // 2
     if half < 20:
         lines.append(
@@ -256,7 +262,9 @@ def evaluate_scored(
     table = Table(scored, units)
     n_units = len(np.unique(units[table.answerable]))
     if n_units < 2:
-        raise ValueError(f"{n_units} independent unit with a relevant snippet: two are needed to split")
+        raise ValueError(
+            f"{n_units} independent unit with a relevant snippet: two are needed to split"
+        )
     place = {query.query_id: i for i, query in enumerate(scored.queries)}
     calibrated = np.array([place[name] for name in calibration.query_ids or []])
     written = [calibration.threshold(alpha, unit=unit).alpha or "" for alpha in alphas]

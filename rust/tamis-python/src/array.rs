@@ -24,6 +24,13 @@ impl<'py> Scores<'py> {
         let Ok(array) = value.cast::<PyUntypedArray>() else {
             return numbers(name, value).map(Self::Own);
         };
+        if value.hasattr("mask")? {
+            return Err(refused(
+                name,
+                array,
+                "an array without a mask; use scores.compressed() with its labels",
+            ));
+        }
         if array.ndim() != 1 {
             return Err(refused(
                 name,
@@ -140,6 +147,24 @@ fn refused(name: &str, array: &Bound<'_, PyUntypedArray>, expected: &str) -> PyE
         array.dtype(),
         array.shape()
     ))
+}
+
+/// The items of an iterable, one by one: a false `__len__` reserves no memory.
+pub(crate) fn items<'py, T>(
+    name: &str,
+    value: &Bound<'py, PyAny>,
+    mut read: impl FnMut(usize, &Bound<'py, PyAny>) -> PyResult<T>,
+) -> PyResult<Vec<T>> {
+    let wrong = || PyTypeError::new_err(format!("{name} must be a sequence, got {}", kind_of(value)));
+    if value.is_instance_of::<pyo3::types::PyString>() {
+        return Err(wrong());
+    }
+    value
+        .try_iter()
+        .map_err(|_| wrong())?
+        .enumerate()
+        .map(|(index, item)| read(index, &item?))
+        .collect()
 }
 
 /// Labels as truth values: an array or a sequence of 0/1 or booleans.

@@ -7,16 +7,13 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
-use crate::array::{Scores, labels as label_column};
+use crate::array::{Scores, items, labels as label_column};
 use crate::detach::maybe_detach;
 use crate::error::BorderError;
 use crate::identity::{column, identity, identity_out};
 use crate::level::level;
 use crate::report::{PyDesignEffect, PyReport};
 use crate::threshold::{PyThreshold, Source};
-
-/// Labelled spans: query ids, best scores, and how many spans were not retrieved.
-type Spans = (Vec<String>, Vec<Option<f64>>, Option<u64>);
 
 /// A calibration and its id, computed once, when asked for.
 pub(crate) struct Shared {
@@ -55,11 +52,7 @@ impl PyCalibration {
     #[pyo3(signature = (scores, relevant, *, query = None, topic = None, document = None, group = None, size = None,
                         evidence = None, scorer = None, chunker = None, labels = None, environment = None,
                         slack = 0.0, check_direction = true))]
-    #[allow(
-        clippy::too_many_arguments,
-        clippy::needless_pass_by_value,
-        reason = "keyword-only columns of one table"
-    )]
+    #[allow(clippy::too_many_arguments, reason = "keyword-only columns of one table")]
     fn fit(
         py: Python<'_>,
         scores: &Bound<'_, PyAny>,
@@ -68,8 +61,8 @@ impl PyCalibration {
         topic: Option<&Bound<'_, PyAny>>,
         document: Option<&Bound<'_, PyAny>>,
         group: Option<&Bound<'_, PyAny>>,
-        size: Option<Vec<u64>>,
-        evidence: Option<Spans>,
+        size: Option<&Bound<'_, PyAny>>,
+        evidence: Option<&Bound<'_, PyAny>>,
         scorer: Option<&Bound<'_, PyAny>>,
         chunker: Option<&Bound<'_, PyAny>>,
         labels: Option<&Bound<'_, PyAny>>,
@@ -86,6 +79,9 @@ impl PyCalibration {
             }
             _ => false,
         };
+        let size = size
+            .map(|size| items("size", size, |_, n| n.extract::<u64>()))
+            .transpose()?;
         let input = tamis::Input {
             scores: &Scores::extract("scores", scores)?.to_f64(),
             relevant: &label_column("relevant", relevant)?,
@@ -99,11 +95,7 @@ impl PyCalibration {
             document: column("document", document)?,
             group: column("group", group)?,
             size: size.as_deref(),
-            evidence: evidence.map(|(query, score, not_retrieved)| tamis::LabelledSpans {
-                query,
-                score,
-                not_retrieved,
-            }),
+            evidence: evidence.map(labelled_spans).transpose()?,
             scorer: identity("scorer", scorer)?,
             chunker: identity("chunker", chunker)?,
             labels: identity("labels", labels)?,
@@ -119,13 +111,60 @@ impl PyCalibration {
     }
 
     /// The smallest threshold that keeps the promise at alpha for a new unit.
-    #[pyo3(signature = (alpha, unit = "topic"))]
-    fn threshold(&self, alpha: &Bound<'_, PyAny>, unit: &str) -> PyResult<PyThreshold> {
+    #[pyo3(signature = (alpha, unit = "topic", target = "recall", *, delta = None, grid = None, order = None,
+                        max_positives = None))]
+    #[allow(clippy::too_many_arguments, reason = "keyword-only options of one promise")]
+    fn threshold(
+        &self,
+        alpha: &Bound<'_, PyAny>,
+        unit: &str,
+        target: &str,
+        delta: Option<&Bound<'_, PyAny>>,
+        grid: Option<&Bound<'_, PyAny>>,
+        order: Option<&Bound<'_, PyAny>>,
+        max_positives: Option<u64>,
+    ) -> PyResult<PyThreshold> {
         let alpha = level("alpha", alpha)?;
-        let core = self
-            .core()
-            .threshold(&alpha, crate::threshold::unit(unit)?)
-            .map_err(BorderError)?;
+        let unit = crate::threshold::unit(unit)?;
+        let delta = delta.map(|delta| level("delta", delta)).transpose()?;
+        let grid = grid
+            .map(|grid| Scores::extract("grid", grid))
+            .transpose()?
+            .map(|grid| grid.to_f64());
+        if delta.is_none() && (grid.is_some() || order.is_some()) {
+            return Err(PyValueError::new_err(
+                "grid= and order= belong to a promise with delta=",
+            ));
+        }
+        let core = match (target, delta, max_positives) {
+            ("recall", None, None) => self.core().threshold(&alpha, unit),
+            ("recall", Some(delta), None) => {
+                self.core()
+                    .threshold_pac(&alpha, &delta, unit, grid.as_deref(), betting_order(order)?)
+            }
+            ("total", None, Some(bound)) => self.core().threshold_total(&alpha, unit, bound),
+            ("total", None, None) => {
+                return Err(PyValueError::new_err(
+                    "target \"total\" needs max_positives=, a bound on the relevant snippets of a unit",
+                ));
+            }
+            ("total", Some(_), _) => {
+                return Err(PyValueError::new_err(
+                    "delta= is not available for target \"total\"",
+                ));
+            }
+            ("recall", _, Some(_)) => {
+                return Err(PyValueError::new_err(
+                    "max_positives= belongs to target \"total\"",
+                ));
+            }
+            _ => {
+                return Err(PyValueError::new_err(format!(
+                    "target must be \"recall\" or \"total\", got {target:?}"
+                )));
+            }
+        };
+        let core = core.map_err(BorderError)?;
         Ok(PyThreshold {
             core,
             calibration: Source::Calibration(Arc::clone(&self.0)),
@@ -286,4 +325,38 @@ fn now(py: Python<'_>) -> PyResult<String> {
     let moment = time.call_method0("gmtime")?;
     time.call_method1("strftime", ("%Y-%m-%dT%H:%M:%SZ", moment))?
         .extract()
+}
+
+/// The order of a betting bound: "given", a seed, or the default seed 0.
+fn betting_order(order: Option<&Bound<'_, PyAny>>) -> PyResult<tamis::Order> {
+    let Some(order) = order else {
+        return Ok(tamis::Order::Seeded(0));
+    };
+    if order
+        .cast::<PyString>()
+        .is_ok_and(|word| word.to_str().is_ok_and(|word| word == "given"))
+    {
+        return Ok(tamis::Order::Given);
+    }
+    let seed = order.extract::<u64>();
+    seed.map(tamis::Order::Seeded)
+        .map_err(|_| PyValueError::new_err("order must be \"given\" or a seed from 0 to 2**64 - 1"))
+}
+
+/// Labelled spans as (query ids, best scores, number not retrieved).
+fn labelled_spans(value: &Bound<'_, PyAny>) -> PyResult<tamis::LabelledSpans> {
+    let wrong = || {
+        PyValueError::new_err(
+            "evidence must be (query ids, best scores or None, number not retrieved or None)",
+        )
+    };
+    let tuple = value.cast::<PyTuple>().map_err(|_| wrong())?;
+    if tuple.len() != 3 {
+        return Err(wrong());
+    }
+    Ok(tamis::LabelledSpans {
+        query: items("evidence[0]", &tuple.get_item(0)?, |_, id| id.extract())?,
+        score: items("evidence[1]", &tuple.get_item(1)?, |_, score| score.extract())?,
+        not_retrieved: tuple.get_item(2)?.extract()?,
+    })
 }

@@ -125,7 +125,11 @@ fn count(name: &str, value: &Bound<'_, PyAny>) -> PyResult<usize> {
     let index = value
         .call_method0("__index__")
         .map_err(|_| PyTypeError::new_err(format!("{name} must be an int, got {}", kind_of(value))))?;
-    index
-        .extract()
-        .map_err(|_| PyValueError::new_err(format!("{name} must be from 0 to {}, got {index}", usize::MAX)))
+    index.extract().map_err(|_| {
+        // An int of any size may come, and Python refuses to print the largest.
+        let got = index
+            .extract::<i128>()
+            .map_or_else(|_| "an int of more than 128 bits".to_owned(), |n| n.to_string());
+        PyValueError::new_err(format!("{name} must be from 0 to {}, got {got}", usize::MAX))
+    })
 }

@@ -3,7 +3,7 @@
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::array::{Rows, Scores, doubles_out, scores_out, vector, with_rows};
+use crate::array::{Rows, Scores, doubles_out, items, scores_out, vector, with_rows};
 use crate::detach::maybe_detach;
 use crate::error::BorderError;
 use crate::level::level;
@@ -75,15 +75,20 @@ pub(crate) fn conformal_pvalue<'py>(
     u: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let sorted = tamis::sorted_scores(&Scores::extract("scores", scores)?.to_f64()).map_err(BorderError)?;
-    let single = score.extract::<f64>().ok();
+    // numpy gives an array of one entry a __float__ too; it stays an array.
+    let single = if score.hasattr("__len__")? {
+        None
+    } else {
+        score.extract::<f64>().ok()
+    };
     let tests = match single {
         Some(score) => vec![score],
         None => Scores::extract("score", score)?.to_f64(),
     };
     let us = match u {
         Some(u) => Some(match u.extract::<f64>() {
-            Ok(u) => vec![u],
-            Err(_) => Scores::extract("u", u)?.to_f64(),
+            Ok(u) if single.is_some() => vec![u],
+            _ => Scores::extract("u", u)?.to_f64(),
         }),
         None => None,
     };
@@ -97,7 +102,8 @@ pub(crate) fn conformal_pvalue<'py>(
 /// Joins spans (document, start, end) that overlap or touch.
 #[pyfunction]
 #[pyo3(name = "_merge_spans")]
-#[allow(clippy::needless_pass_by_value, reason = "PyO3 hands over what it read")]
-pub(crate) fn merge_spans(spans: Vec<(usize, usize, usize)>) -> Vec<(usize, usize, usize)> {
-    tamis::merge_spans(&spans)
+pub(crate) fn merge_spans(spans: &Bound<'_, PyAny>) -> PyResult<Vec<(usize, usize, usize)>> {
+    Ok(tamis::merge_spans(&items("spans", spans, |_, span| {
+        span.extract()
+    })?))
 }

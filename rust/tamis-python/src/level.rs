@@ -27,6 +27,9 @@ pub(crate) fn level(name: &'static str, value: &Bound<'_, PyAny>) -> PyResult<Le
     {
         value.str()?
     } else if value.is_instance_of::<PyFloat>() || value.hasattr("dtype")? {
+        if value.hasattr("dtype")? && value.getattr("dtype")?.getattr("kind")?.str()? != "f" {
+            return Err(wrong());
+        }
         // A numpy scalar's own item() would widen float32 and lose the decimal; its str() is the shortest one.
         if value.hasattr("shape")? && value.getattr("shape")?.len()? != 0 {
             return Err(wrong());

@@ -2,11 +2,13 @@
 
 use std::sync::{Arc, OnceLock};
 
-use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyList, PySlice, PyString, PyTuple};
 
+use crate::array::items;
+use crate::detach::maybe_detach;
 use crate::error::BorderError;
 
 /// Snippets of one or more texts, by document and start; nothing is copied until asked for.
@@ -21,17 +23,24 @@ struct Columns {
 }
 
 impl Columns {
-    fn code_points(&self) -> &[(usize, usize)] {
-        self.code_points.get_or_init(|| {
-            let mut out = Vec::with_capacity(self.spans.as_slice().len());
-            for (document, (_, text)) in self.documents.iter().enumerate() {
-                let spans = self.spans.of_document(document);
-                let starts = tamis::code_points(text, spans.iter().map(|span| span.start));
-                let ends = tamis::code_points(text, spans.iter().map(|span| span.end));
-                out.extend(starts.into_iter().zip(ends));
-            }
-            out
-        })
+    fn code_points(&self, py: Python<'_>) -> &[(usize, usize)] {
+        if let Some(made) = self.code_points.get() {
+            return made;
+        }
+        let bytes = self.documents.iter().map(|(_, text)| text.len()).sum();
+        // Released before the cell is entered: whoever waits there for another thread does not hold the lock meanwhile.
+        maybe_detach(py, bytes, || self.code_points.get_or_init(|| self.count()))
+    }
+
+    fn count(&self) -> Vec<(usize, usize)> {
+        let mut out = Vec::with_capacity(self.spans.as_slice().len());
+        for (document, (_, text)) in self.documents.iter().enumerate() {
+            let spans = self.spans.of_document(document);
+            let starts = tamis::code_points(text, spans.iter().map(|span| span.start));
+            let ends = tamis::code_points(text, spans.iter().map(|span| span.end));
+            out.extend(starts.into_iter().zip(ends));
+        }
+        out
     }
 }
 
@@ -44,9 +53,9 @@ impl PySnippets {
         }))
     }
 
-    fn snippet(&self, index: usize) -> PySnippet {
+    fn snippet(&self, py: Python<'_>, index: usize) -> PySnippet {
         let span = self.0.spans.as_slice()[index];
-        let (start, end) = self.0.code_points()[index];
+        let (start, end) = self.0.code_points(py)[index];
         PySnippet {
             document: span.document,
             start,
@@ -70,31 +79,29 @@ impl PySnippets {
         let length = self.__len__();
         if let Ok(slice) = index.cast::<PySlice>() {
             let slice = slice.indices(isize::try_from(length)?)?;
-            let mut at = slice.start;
-            let mut out = Vec::with_capacity(slice.slicelength);
-            for _ in 0..slice.slicelength {
-                out.push(self.snippet(usize::try_from(at)?));
-                at += slice.step;
-            }
-            return Ok(PyList::new(
-                py,
-                out.into_iter()
-                    .map(|snippet| Py::new(py, snippet))
-                    .collect::<PyResult<Vec<_>>>()?,
-            )?
-            .into_any());
+            let out = (0..slice.slicelength)
+                .map(|i| {
+                    let at = slice.start + isize::try_from(i)? * slice.step;
+                    Py::new(py, self.snippet(py, usize::try_from(at)?))
+                })
+                .collect::<PyResult<Vec<_>>>()?;
+            return Ok(PyList::new(py, out)?.into_any());
         }
         let wrong = || PyIndexError::new_err(format!("snippet index out of range: there are {length}"));
-        let signed: isize = index
-            .extract()
-            .map_err(|_| PyTypeError::new_err("snippet indices must be integers or slices"))?;
+        let signed: isize = index.extract().map_err(|error: PyErr| {
+            if error.is_instance_of::<PyOverflowError>(py) {
+                wrong()
+            } else {
+                PyTypeError::new_err("snippet indices must be integers or slices")
+            }
+        })?;
         let at = if signed < 0 {
             length.checked_add_signed(signed)
         } else {
             usize::try_from(signed).ok()
         };
         let at = at.filter(|&at| at < length).ok_or_else(wrong)?;
-        Ok(Bound::new(py, self.snippet(at))?.into_any())
+        Ok(Bound::new(py, self.snippet(py, at))?.into_any())
     }
 
     fn __repr__(&self) -> String {
@@ -119,18 +126,18 @@ impl PySnippets {
 
     /// (document, start, end) of all snippets in code points.
     #[pyo3(name = "_spans")]
-    fn spans(&self) -> Vec<(usize, usize, usize)> {
+    fn spans(&self, py: Python<'_>) -> Vec<(usize, usize, usize)> {
         let spans = self.0.spans.as_slice().iter();
         spans
-            .zip(self.0.code_points())
+            .zip(self.0.code_points(py))
             .map(|(span, &(start, end))| (span.document, start, end))
             .collect()
     }
 
     /// Which snippet holds which labelled span of a document: pairs (label, snippet), the snippet counted in all.
     #[pyo3(name = "_holds")]
-    #[allow(clippy::needless_pass_by_value, reason = "PyO3 hands over what it read")]
-    fn holds(&self, document: usize, labels: Vec<(usize, usize)>) -> PyResult<Vec<(usize, usize)>> {
+    fn holds(&self, document: usize, labels: &Bound<'_, PyAny>) -> PyResult<Vec<(usize, usize)>> {
+        let labels = items("labels", labels, |_, label| label.extract())?;
         let Some((_, text)) = self.0.documents.get(document) else {
             return Err(PyIndexError::new_err(format!(
                 "document {document} is not among the {}",
@@ -165,12 +172,12 @@ impl PySnippets {
     /// The inverse of pickling.
     #[staticmethod]
     #[pyo3(name = "_rebuild")]
-    #[allow(clippy::needless_pass_by_value, reason = "PyO3 hands over what it read")]
-    fn rebuild(documents: Vec<Bound<'_, PyString>>, spans: Vec<(usize, usize, usize)>) -> PyResult<Self> {
-        let documents = documents
-            .into_iter()
-            .map(|string| Ok((string.clone().unbind(), PyBackedStr::try_from(string)?)))
-            .collect::<PyResult<Vec<_>>>()?;
+    fn rebuild(documents: &Bound<'_, PyAny>, spans: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let spans = items("spans", spans, |_, span| span.extract())?;
+        let documents = items("documents", documents, |_, document| {
+            let string = document.cast::<PyString>()?;
+            Ok((string.clone().unbind(), PyBackedStr::try_from(string.clone())?))
+        })?;
         let texts: Vec<&str> = documents.iter().map(|(_, text)| &**text).collect();
         let spans = tamis::Spans::new(&texts, &spans).map_err(BorderError)?;
         Ok(Self::new(documents, spans))
@@ -267,15 +274,21 @@ impl PySnippet {
         }
     }
 
-    fn __repr__(&self) -> String {
-        let text: String = self.text().chars().take(60).collect();
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let mut text: String = self.text().chars().take(60).collect();
+        if text.len() < self.text().len() {
+            text.push('…');
+        }
         let score = self
             .score
             .map_or_else(String::new, |score| format!(", score={score:.4}"));
-        format!(
-            "Snippet(document={}, start={}, end={}, text={text:?}{score})",
-            self.document, self.start, self.end
-        )
+        Ok(format!(
+            "Snippet(document={}, start={}, end={}, text={}{score})",
+            self.document,
+            self.start,
+            self.end,
+            PyString::new(py, &text).repr()?
+        ))
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {

@@ -20,6 +20,24 @@ pub(crate) struct PyThreshold {
     pub(crate) calibration: Source,
 }
 
+/// The pickled state: value, slack, alpha, delta, unit, target, `n_cal`, `n_units`.
+type Numbers<'py> = (
+    f64,
+    f64,
+    Option<Bound<'py, PyAny>>,
+    Option<Bound<'py, PyAny>>,
+    Option<String>,
+    Option<String>,
+    u64,
+    u64,
+);
+/// The pickled state: scorer, chunker, calibration id.
+type Names<'py> = (
+    Option<Bound<'py, PyAny>>,
+    Option<Bound<'py, PyAny>>,
+    Option<String>,
+);
+
 /// Where a threshold comes from.
 #[derive(Clone)]
 pub(crate) enum Source {
@@ -76,13 +94,19 @@ impl PyThreshold {
         self.core.alpha.as_ref().map(tamis::Level::as_str)
     }
 
+    /// Probability over calibration sets that the promise fails; None when it is a mean over them.
+    #[getter]
+    fn delta(&self) -> Option<&str> {
+        self.core.delta.as_ref().map(tamis::Level::as_str)
+    }
+
     /// What the promise averages over: "topic", "query" or "snippet"; None for a fixed threshold.
     #[getter]
     fn unit(&self) -> Option<&'static str> {
         self.core.unit.map(tamis::Unit::as_str)
     }
 
-    /// What is promised: "recall"; None for a fixed threshold.
+    /// What is promised: "recall" or "total"; None for a fixed threshold.
     #[getter]
     fn target(&self) -> Option<&'static str> {
         self.core.target.map(tamis::Target::as_str)
@@ -223,21 +247,21 @@ impl PyThreshold {
     /// The inverse of pickling.
     #[staticmethod]
     #[pyo3(name = "_rebuild")]
-    #[allow(
-        clippy::type_complexity,
-        reason = "the shape of the pickled state, written once"
-    )]
-    fn rebuild(
-        numbers: (f64, f64, Option<Bound<'_, PyAny>>, Option<String>, u64, u64),
-        names: (Option<Bound<'_, PyAny>>, Option<Bound<'_, PyAny>>, Option<String>),
-    ) -> PyResult<Self> {
-        let (value, slack, alpha, unit_name, n_cal, n_units) = numbers;
+    fn rebuild(numbers: Numbers<'_>, names: Names<'_>) -> PyResult<Self> {
+        let (value, slack, alpha, delta, unit_name, target, n_cal, n_units) = numbers;
         let (scorer, chunker, id) = names;
         let mut core = tamis::Threshold::fixed(value).map_err(BorderError)?;
         core.slack = slack;
         core.alpha = alpha.map(|alpha| level("alpha", &alpha)).transpose()?;
         core.unit = unit_name.as_deref().map(unit).transpose()?;
-        core.target = core.unit.map(|_| tamis::Target::Recall);
+        core.delta = delta.map(|delta| level("delta", &delta)).transpose()?;
+        core.target = target.map(|name| {
+            if name == "total" {
+                tamis::Target::Total
+            } else {
+                tamis::Target::Recall
+            }
+        });
         (core.n_cal, core.n_units) = (n_cal, n_units);
         core.scorer = identity("scorer", scorer.as_ref())?;
         core.chunker = identity("chunker", chunker.as_ref())?;

@@ -134,6 +134,15 @@ pub enum Error {
         remedy: &'static str,
     },
 
+    /// A unit with more relevant snippets than the bound that was given for all.
+    #[error("a unit has {got} relevant snippets, more than max_positives={max_positives}")]
+    TooManyPositives {
+        /// Of that unit.
+        got: u64,
+        /// The bound.
+        max_positives: u64,
+    },
+
     /// NaN as a threshold.
     #[error("a threshold must be a number, got NaN")]
     NanThreshold,

@@ -27,7 +27,7 @@ mod filter;
 
 pub use chunk::*;
 pub use conformal::{
-    Calibration, Candidates, Column, Declaration, DesignEffect, Direction, Evidence, Identity, Input, LabelledSpans, Level, Positives,
+    Calibration, Candidates, Column, Declaration, DesignEffect, Direction, Evidence, Identity, Input, LabelledSpans, Level, Order, Positives,
     Queries, Report, Scalar, Summary, Target, Threshold, Unit, conformal_pvalue, conformal_pvalue_randomised, conformal_pvalues,
     conformal_quantile, conformal_rank, sorted_scores,
 };

@@ -20,13 +20,38 @@ pub(super) fn sentence_ends(text: &str) -> Vec<usize> {
         if !is_boundary(text, end) {
             continue;
         }
-        // What is only white space belongs to the sentence before it.
+        // What is only white space belongs to the sentence before it; asked first, so that the white space after a title is
+        // looked at once and not at each of a million newlines.
+        let previous = ends.len().checked_sub(2).map_or(0, |before| ends[before]);
         match ends.last_mut() {
-            Some(last) if *last == start && sentence.chars().all(is_white) => *last = end,
+            Some(last)
+                if *last == start
+                    && (sentence.chars().all(is_white) || ends_in_title(&soft[previous..start])) =>
+            {
+                *last = end;
+            }
             _ => ends.push(end),
         }
     }
     ends
+}
+
+/// Abbreviations before a name or number, after which a sentence never ends.
+const TITLES: [&str; 22] = [
+    "Mr.", "Mrs.", "Ms.", "Mx.", "Dr.", "Prof.", "Rev.", "Hon.", "Gen.", "Col.", "Lt.", "Sgt.", "Capt.",
+    "Gov.", "Sen.", "Rep.", "Messrs.", "Mme.", "St.", "vs.", "e.g.", "i.e.",
+];
+
+/// Whether a sentence, with the white space after it, ends in an abbreviation that stands before a name.
+fn ends_in_title(sentence: &str) -> bool {
+    let body = sentence.trim_end_matches(is_white);
+    // A blank line after it is an end all the same.
+    let gap = &sentence[body.len()..];
+    let word = body
+        .rsplit(|c: char| is_white(c) || matches!(c, '(' | '[' | '"' | '“' | '‘'))
+        .next()
+        .unwrap_or(body);
+    TITLES.contains(&word) && !gap.contains(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'])
 }
 
 /// The text with each soft newline replaced by as many spaces as it has bytes, so that positions stay.
@@ -104,6 +129,14 @@ mod tests {
         assert_eq!(
             sentences("Things:\n- one\n- two\n2. three\n# Head\nbody"),
             ["Things:", "- one", "- two", "2. three", "# Head\nbody"]
+        );
+        assert_eq!(
+            sentences("Dr. Ahn met Mrs. Bell. They talked."),
+            ["Dr. Ahn met Mrs. Bell.", "They talked."]
+        );
+        assert_eq!(
+            sentences("They met the Dr.\n\nMore."),
+            ["They met the Dr.", "More."]
         );
         assert_eq!(sentences("他们谈了。后来走了。"), ["他们谈了。", "后来走了。"]);
         assert_eq!(sentences(""), [""; 0]);

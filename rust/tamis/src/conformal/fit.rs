@@ -103,8 +103,12 @@ impl Calibration {
             .clone()
             .map(|given| evidence(query, given))
             .transpose()?;
+        let positives = positives(&input, query, &lists, ranked && query.is_some(), queries.as_ref());
+        if let Some(relative) = &positives.relative {
+            check_finite("scores relative to their query's mean", relative)?;
+        }
         Ok(Self {
-            positives: positives(&input, query, &lists, ranked && query.is_some(), queries.as_ref()),
+            positives,
             summary: Candidates {
                 score: ranked.then(|| Summary::of(input.scores.to_vec())).flatten(),
                 size: input
@@ -238,16 +242,31 @@ fn queries(input: &Input<'_>, query: &Column, lists: &Lists, ranked: bool) -> Re
         documents,
         n_candidates: ranked.then(|| lists.iter().map(|rows| rows.len() as u64).collect()),
         best_score: column(|scores, rows| scores[rows[0]]),
-        mean_score: column(mean),
-        sd_score: column(|scores, rows| {
-            let mean = mean(scores, rows);
-            (rows.iter().map(|&row| (scores[row] - mean).powi(2)).sum::<f64>() / rows.len() as f64).sqrt()
-        }),
+        mean_score: column(|scores, rows| mean_and_sd(scores, rows).0),
+        sd_score: column(|scores, rows| mean_and_sd(scores, rows).1),
     })
 }
 
-fn mean(scores: &[f64], rows: &[usize]) -> f64 {
-    rows.iter().map(|&row| scores[row]).sum::<f64>() / rows.len() as f64
+/// Mean and standard deviation (divisor n), finite for finite scores of any size.
+fn mean_and_sd(scores: &[f64], rows: &[usize]) -> (f64, f64) {
+    let moments = |scale: f64| {
+        let n = rows.len() as f64;
+        let mean = rows.iter().map(|&row| scores[row] / scale).sum::<f64>() / n;
+        let variance = rows
+            .iter()
+            .map(|&row| (scores[row] / scale - mean).powi(2))
+            .sum::<f64>()
+            / n;
+        (mean * scale, variance.sqrt() * scale)
+    };
+    let (mean, sd) = moments(1.0);
+    if mean.is_finite() && sd.is_finite() {
+        return (mean, sd);
+    }
+    moments(
+        rows.iter()
+            .fold(0.0, |largest, &row| scores[row].abs().max(largest)),
+    )
 }
 
 fn topic_of_query(query: &Column, topic: &Column) -> Result<Vec<String>> {
@@ -291,8 +310,7 @@ fn positives(
     }
     let mean = queries.and_then(|queries| queries.mean_score.as_ref());
     Positives {
-        // −0 and +0 are one score; the file holds +0.
-        score: rows.iter().map(|&row| input.scores[row] + 0.0).collect(),
+        score: rows.iter().map(|&row| input.scores[row]).collect(),
         query: query.map(|query| rows.iter().map(|&row| query.codes[row]).collect()),
         group: input
             .group

@@ -156,7 +156,7 @@ impl fmt::Display for Report {
             )?;
         }
         for threshold in &self.thresholds {
-            write!(f, "{}", promise(threshold))?;
+            write!(f, "{}", promise(threshold, self.declared_units))?;
         }
         if let Some((spans, lost, not_retrieved)) = self.evidence {
             write!(f, "labelled spans: {spans}, of which {lost} lie in no snippet; ")?;
@@ -176,7 +176,7 @@ impl fmt::Display for Report {
 }
 
 /// One line: the threshold and what it promises.
-fn promise(threshold: &Threshold) -> String {
+fn promise(threshold: &Threshold, declared: Option<Declaration>) -> String {
     let (Some(alpha), Some(unit)) = (&threshold.alpha, threshold.unit) else {
         return format!("{threshold}\n");
     };
@@ -192,6 +192,11 @@ fn promise(threshold: &Threshold) -> String {
         );
     }
     let promised = match unit {
+        Unit::Topic if declared == Some(Declaration::Query) => {
+            format!(
+                "on average over new queries, {share:.4}% of a query's relevant snippets are kept (marginal)"
+            )
+        }
         Unit::Topic => format!(
             "on average over new topics, {share:.4}% of a topic's relevant snippets are kept (marginal)"
         ),
@@ -203,5 +208,8 @@ fn promise(threshold: &Threshold) -> String {
         ),
     };
     let tidy = promised.replace(".0000%", "%");
-    format!("alpha {alpha}: keep scores up to {}; {tidy}\n", threshold.value)
+    format!(
+        "alpha {alpha}: keep scores up to {:.4}; {tidy}\n",
+        threshold.value
+    )
 }

@@ -38,6 +38,8 @@ impl Unit {
 pub enum Target {
     /// The mean share of relevant snippets kept.
     Recall,
+    /// Total missed over total relevant.
+    Total,
 }
 
 impl Target {
@@ -45,6 +47,7 @@ impl Target {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Recall => "recall",
+            Self::Total => "total",
         }
     }
 }
@@ -58,6 +61,8 @@ pub struct Threshold {
     pub slack: f64,
     /// Promised miscoverage; `None` for a fixed threshold, which promises nothing.
     pub alpha: Option<Level>,
+    /// Probability over calibration sets that the promise fails; `None` when it is a mean over them.
+    pub delta: Option<Level>,
     /// What the promise averages over.
     pub unit: Option<Unit>,
     /// What is promised.
@@ -86,6 +91,7 @@ impl Threshold {
             value,
             slack: 0.0,
             alpha: None,
+            delta: None,
             unit: None,
             target: None,
             n_cal: 0,
@@ -100,8 +106,12 @@ impl Threshold {
         self.value == f64::INFINITY
     }
 
-    /// The number of units that a finite threshold needs at this alpha: ⌈1/alpha⌉ − 1. `None` for a fixed threshold.
+    /// The number of units that a finite threshold needs at this alpha: ⌈1/alpha⌉ − 1. `None` where that is not the rule:
+    /// for a fixed threshold, a promise with delta, and the total target.
     pub fn n_units_needed(&self) -> Option<BigUint> {
+        if self.delta.is_some() || self.target == Some(Target::Total) {
+            return None;
+        }
         self.alpha
             .as_ref()
             .map(|alpha| alpha.denominator().div_ceil(alpha.numerator()) - 1_u32)
@@ -199,17 +209,30 @@ impl Calibration {
             Unit::Query => self.risk_controlled(alpha, None)?,
             Unit::Topic => self.risk_controlled(alpha, Some(&self.topic_of_query()?))?,
         };
-        Ok(Threshold {
+        Ok(self.made(value, alpha, unit, Target::Recall, n_units))
+    }
+
+    /// A threshold of this calibration.
+    pub(crate) fn made(
+        &self,
+        value: f64,
+        alpha: &Level,
+        unit: Unit,
+        target: Target,
+        n_units: u64,
+    ) -> Threshold {
+        Threshold {
             value,
             slack: self.slack,
             alpha: Some(alpha.clone()),
+            delta: None,
             unit: Some(unit),
-            target: Some(Target::Recall),
-            n_cal: scores.len() as u64,
+            target: Some(target),
+            n_cal: self.positives.score.len() as u64,
             n_units,
             scorer: self.scorer.clone(),
             chunker: self.chunker.clone(),
-        })
+        }
     }
 
     /// Threshold and number of units. Each relevant snippet weighs 1/(queries of its topic · snippets of its query).

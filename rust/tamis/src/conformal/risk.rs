@@ -1,0 +1,198 @@
+//! Risk control beyond the mean recall of a new unit: totals, and promises that hold with high probability.
+
+use num_bigint::BigUint;
+
+use super::calibration::Calibration;
+use super::level::Level;
+use super::select;
+use super::threshold::{Target, Threshold, Unit};
+use crate::{Error, Result};
+
+/// The order in which a betting bound looks at the units. It must not depend on their losses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// As the units were first met.
+    Given,
+    /// A permutation drawn from this seed.
+    Seeded(u64),
+}
+
+impl Calibration {
+    /// The smallest threshold with E\[missed\] ≤ alpha · E\[relevant\] for a new unit: total missed over total relevant.
+    ///
+    /// Smallest v with Σ miss(v) − alpha Σ n + (1 − alpha) C ≤ 0, C = `max_positives` a bound on the relevant snippets of
+    /// a unit (risk control of the shifted loss miss − alpha·n; Angelopoulos et al. 2024). Exact; O(n).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::MissingField`] without ids of the unit; [`Error::TooManyPositives`] when a unit has more than C.
+    pub fn threshold_total(&self, alpha: &Level, unit: Unit, max_positives: u64) -> Result<Threshold> {
+        let units = self.units_of_positives(unit)?;
+        let mut counts = std::collections::HashMap::new();
+        for &unit in &units {
+            *counts.entry(unit).or_insert(0_u64) += 1;
+        }
+        if let Some(&got) = counts.values().find(|&&count| count > max_positives) {
+            return Err(Error::TooManyPositives { got, max_positives });
+        }
+        let mut scores = self.positives.score.clone();
+        let n = BigUint::from(scores.len());
+        // Σ miss ≤ (p·N − (q − p)·C)/q, rounded down.
+        let gain = &n * alpha.numerator();
+        let cost = (alpha.denominator() - alpha.numerator()) * max_positives;
+        let value = if gain < cost {
+            f64::INFINITY
+        } else {
+            let allowed = (gain - cost) / alpha.denominator();
+            let k = usize::try_from(&n - allowed).unwrap_or(usize::MAX);
+            select::kth_smallest(&mut scores, k.max(1))
+        };
+        Ok(self.made(value, alpha, unit, Target::Total, counts.len() as u64))
+    }
+
+    /// The smallest threshold whose mean recall for a new unit is at least 1 − alpha with probability 1 − delta over
+    /// calibration sets.
+    ///
+    /// Risk-controlling prediction sets (Bates et al. 2021) with the betting p-value of Waudby-Smith & Ramdas (2023): walk
+    /// down from the largest threshold while p(threshold) ≤ delta. `grid` holds the thresholds to try; by default every
+    /// calibration score, between which losses do not change. O(n log n + grid · units).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::MissingField`] without ids of the unit; [`Error::NonFinite`] for a grid value.
+    pub fn threshold_pac(
+        &self,
+        alpha: &Level,
+        delta: &Level,
+        unit: Unit,
+        grid: Option<&[f64]>,
+        order: Order,
+    ) -> Result<Threshold> {
+        let shares = self.shares(unit)?;
+        let mut grid = match grid {
+            Some(grid) => super::pvalue::sorted_scores(grid)?,
+            None => super::pvalue::sorted_scores(&self.positives.score)?,
+        };
+        grid.dedup();
+        let n_units = shares.iter().map(|share| share.0 + 1).max().unwrap_or(0);
+        let mut place: Vec<usize> = (0..n_units).collect();
+        if let Order::Seeded(seed) = order {
+            shuffle(&mut place, seed);
+        }
+        // Descending by score: as the threshold falls, snippets become missed one after another.
+        let mut falling: Vec<(f64, usize, f64)> = self
+            .positives
+            .score
+            .iter()
+            .zip(&shares)
+            .map(|(&score, &(unit, share))| (score, place[unit], share))
+            .collect();
+        falling.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let mut losses = vec![0.0; n_units];
+        let (alpha_value, log_inverse_delta) = (alpha.to_f64(), -delta.to_f64().ln());
+        let (mut next, mut value) = (0, f64::INFINITY);
+        for &candidate in grid.iter().rev() {
+            while let Some(&(score, unit, share)) = falling.get(next).filter(|missed| missed.0 > candidate) {
+                let _ = score;
+                losses[unit] += share;
+                next += 1;
+            }
+            if log_wealth(&losses, alpha_value, log_inverse_delta) < log_inverse_delta {
+                break;
+            }
+            value = candidate;
+        }
+        let mut threshold = self.made(value, alpha, unit, Target::Recall, n_units as u64);
+        threshold.delta = Some(delta.clone());
+        Ok(threshold)
+    }
+
+    /// The unit of each relevant snippet, and the share of the unit's loss that missing it adds.
+    fn shares(&self, unit: Unit) -> Result<Vec<(usize, f64)>> {
+        let units = self.units_of_positives(unit)?;
+        let fallback: Vec<u32> = (0..units.len())
+            .map(|row| u32::try_from(row).unwrap_or(u32::MAX))
+            .collect();
+        let query = match unit {
+            Unit::Snippet => &fallback,
+            _ => self.positives.query.as_ref().unwrap_or(&fallback),
+        };
+        let mut snippets = std::collections::HashMap::new();
+        for &code in query {
+            *snippets.entry(code).or_insert(0_u64) += 1;
+        }
+        let mut queries: std::collections::HashMap<usize, std::collections::HashSet<u32>> =
+            std::collections::HashMap::new();
+        for (&unit, &code) in units.iter().zip(query) {
+            queries.entry(unit).or_default().insert(code);
+        }
+        let share = |(&unit, code): (&usize, &u32)| {
+            let of_query = snippets.get(code).copied().unwrap_or(1) as f64;
+            let of_unit = queries.get(&unit).map_or(1, std::collections::HashSet::len) as f64;
+            (unit, 1.0 / (of_query * of_unit))
+        };
+        Ok(units.iter().zip(query).map(share).collect())
+    }
+
+    /// The unit of each relevant snippet, numbered in the order of their first one.
+    fn units_of_positives(&self, unit: Unit) -> Result<Vec<usize>> {
+        if unit == Unit::Snippet {
+            return Ok((0..self.positives.score.len()).collect());
+        }
+        let query = self.positives.query.as_ref().ok_or(Error::MissingField {
+            question: "unit \"query\"",
+            field: "query",
+            remedy: "pass query= to Calibration.fit",
+        })?;
+        let topics = if unit == Unit::Topic {
+            Some(self.topic_of_query()?)
+        } else {
+            None
+        };
+        let mut number = std::collections::HashMap::new();
+        let named = query
+            .iter()
+            .map(|&code| topics.as_ref().map_or(code, |topics| topics[code as usize]));
+        Ok(named
+            .map(|unit| {
+                let next = number.len();
+                *number.entry(unit).or_insert(next)
+            })
+            .collect())
+    }
+}
+
+/// The largest log of a gambler's wealth who bets against "the mean loss exceeds alpha", over all prefixes.
+///
+/// p = 1/max wealth is a valid p-value (Ville), with the bets of Waudby-Smith & Ramdas 2023, section 3.
+fn log_wealth(losses: &[f64], alpha: f64, log_inverse_delta: f64) -> f64 {
+    let n = losses.len() as f64;
+    let (mut sum, mut squares, mut variance) = (0.0, 0.0, 0.25);
+    let (mut log, mut largest) = (0.0_f64, f64::NEG_INFINITY);
+    for (j, &loss) in (1_u32..).zip(losses) {
+        let bet = (2.0 * log_inverse_delta / (n * variance)).sqrt().min(1.0);
+        log += (-bet * (loss - alpha)).ln_1p();
+        largest = largest.max(log);
+        let seen = f64::from(j);
+        sum += loss;
+        let mean = (0.5 + sum) / (1.0 + seen);
+        squares += (loss - mean).powi(2);
+        variance = (0.25 + squares) / (1.0 + seen);
+    }
+    largest
+}
+
+/// Fisher–Yates with `SplitMix64` (Steele, Lea & Flood 2014): a permutation that depends on the seed alone.
+fn shuffle(places: &mut [usize], seed: u64) {
+    let mut state = seed;
+    for last in (1..places.len()).rev() {
+        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^= z >> 31;
+        // The multiply-shift reduction's bias is below 2^-32 for any number of units.
+        let pick = (u128::from(z) * (last as u128 + 1)) >> 64;
+        places.swap(last, usize::try_from(pick).unwrap_or(0));
+    }
+}
