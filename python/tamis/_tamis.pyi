@@ -83,7 +83,7 @@ class Chunker:
     that is too long is cut at clause punctuation, else at a space, else between grapheme clusters.
 
     What always holds: every code point that is not white space lies in a snippet; no snippet is
-    longer than `max_chars` or has white space at its ends; starts and ends strictly ascend. White
+    longer than `max_chars` or has white space at its ends (unless a combining mark stands on it); starts and ends strictly ascend. White
     space is Unicode's `White_Space` and U+001C to U+001F, as in `str.isspace`.
 
     Parameters
@@ -441,7 +441,8 @@ class Calibration:
             For `delta`: the order in which the bound looks at the units, which must not depend on
             their losses. By default a permutation of seed 0.
         max_positives : int, optional
-            For target "total": a bound on the relevant snippets of any unit.
+            For target "total": a bound on the relevant snippets of any unit, old or new (the number
+            of candidates is one). If a unit can have more, nothing is promised.
 
         Returns
         -------
@@ -682,7 +683,7 @@ class Threshold:
 
     @property
     def target(self) -> Literal["recall", "total"] | None:
-        """What is promised: "recall"; None for a fixed threshold."""
+        """What is promised: "recall" or "total"; None for a fixed threshold."""
 
     @property
     def n_cal(self) -> int:

@@ -18,9 +18,7 @@ pub enum Error {
     },
 
     /// A span does not lie in its text, is empty, or is out of order.
-    #[error(
-        "{what} {index} is [{start}, {end}), which is no non-empty span of a text of length {length}"
-    )]
+    #[error("{what} {index} is [{start}, {end}), which is no non-empty span of a text of length {length}")]
     SpanOutOfBounds {
         /// What kind of span it is.
         what: &'static str,
@@ -132,15 +130,6 @@ pub enum Error {
         field: &'static str,
         /// What to do.
         remedy: &'static str,
-    },
-
-    /// A unit with more relevant snippets than the bound that was given for all.
-    #[error("a unit has {got} relevant snippets, more than max_positives={max_positives}")]
-    TooManyPositives {
-        /// Of that unit.
-        got: u64,
-        /// The bound.
-        max_positives: u64,
     },
 
     /// NaN as a threshold.
