@@ -83,8 +83,9 @@ class Chunker:
     that is too long is cut at clause punctuation, else at a space, else between grapheme clusters.
 
     What always holds: every code point that is not white space lies in a snippet; no snippet is
-    longer than `max_chars` or has white space at its ends (unless a combining mark stands on it); starts and ends strictly ascend. White
-    space is Unicode's `White_Space` and U+001C to U+001F, as in `str.isspace`.
+    longer than `max_chars` or has white space at its ends (unless a combining mark stands on it);
+    starts and ends strictly ascend. White space is Unicode's `White_Space` and U+001C to U+001F, as
+    in `str.isspace`.
 
     Parameters
     ----------
