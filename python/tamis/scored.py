@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tamis._tamis import Chunker, ScorerError
 from tamis.encoder import TextTooLongError
 from tamis.labelled import LabelledQuery, check_queries
+from tamis.progress import progress_bar
 from tamis.scorer import EmbeddingScorer, Identity, Scorer, score_vectors
 
 Ints = NDArray[np.int64]
@@ -174,7 +175,7 @@ def _scores(
     for text in texts:
         distinct.setdefault(text, len(distinct))
     if not isinstance(scorer, EmbeddingScorer):
-        with bar(len(queries), "scoring", progress) as tick:
+        with progress_bar(len(queries), "scoring", progress) as tick:
             parts = []
             for query, part in zip(queries, rows, strict=True):
                 given = np.asarray(scorer.score(query.query, [texts[i] for i in part]))
@@ -187,7 +188,7 @@ def _scores(
 
     wordings = list(dict.fromkeys(query.query for query in queries))
     unique = list(distinct)
-    with bar(len(unique) + len(wordings), "encoding", progress) as tick:
+    with progress_bar(len(unique) + len(wordings), "encoding", progress) as tick:
         try:
             vectors, n_truncated = _encode(scorer, unique, "passage", tick)
         except TextTooLongError as error:
@@ -244,11 +245,7 @@ def _labels(
                 for label, snippet in snippets._holds(places[document.doc_id], spans):
                     row = offset + snippet - int(part[0])
                     relevant[row] = True
-                    best[label] = (
-                        min(scores[row], best[label])
-                        if best[label] == best[label]
-                        else (scores[row])
-                    )
+                    best[label] = float(np.fmin(best[label], scores[row]))
                 evidence_query += [index] * len(spans)
                 evidence_score += best
             offset += len(part)
@@ -258,21 +255,3 @@ def _labels(
         np.array(evidence_query, np.int64),
         np.array(evidence_score, np.float64),
     )
-
-
-class bar:
-    """A progress bar on standard error: `with bar(total, "encoding", None) as tick: tick(1)`."""
-
-    def __init__(self, total: int, label: str, show: bool | None) -> None:
-        from tqdm import tqdm
-
-        # disable=None: shown on a terminal only.
-        disable = None if show is None else not show
-        self._bar = tqdm(total=total, desc=label, disable=disable, leave=False)
-
-    def __enter__(self) -> Callable[[int], object]:
-        update: Callable[[int], object] = self._bar.update
-        return update
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.close()

@@ -13,7 +13,8 @@ from tamis._tamis import Calibration, Chunker
 from tamis.calibration import fit_scored
 from tamis.evaluation.measures import Measures, Table
 from tamis.labelled import LabelledQuery
-from tamis.scored import ScoredQueries, bar, score_queries
+from tamis.progress import progress_bar
+from tamis.scored import ScoredQueries, score_queries
 from tamis.scorer import EmbeddingScorer, Scorer
 
 ALPHAS = ("0.05", "0.1", "0.2")
@@ -273,7 +274,7 @@ def evaluate_scored(
     values = np.empty((len(written), len(names), n_splits))
     random = np.random.default_rng(seed)
     everything = np.unique(units)
-    with bar(n_splits, "splits", progress) as tick:
+    with progress_bar(n_splits, "splits", progress) as tick:
         for split in range(n_splits):
             half = _half(random, everything, units, table.answerable)
             part = calibration.restrict(half[calibrated])
