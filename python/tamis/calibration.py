@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Iterable
 from typing import Literal
 
 import numpy as np
 
 from tamis._tamis import Calibration, Chunker
+from tamis.environment import record
 from tamis.labelled import ChunkLabels, LabelledQuery
 from tamis.scored import LABELS, ScoredQueries, score_queries
 from tamis.scorer import EmbeddingScorer, Identity, Scorer
@@ -93,7 +93,7 @@ def fit_scored(
         scorer=scored.scorer,
         chunker=scored.chunker,
         labels=LABELS,
-        environment=environment(scored.environment),
+        environment=record(scored.environment),
         slack=scored.slack,
         check_direction=check_direction,
     )
@@ -149,7 +149,7 @@ def calibrate_chunks(
         scorer=identity,
         chunker=chunker_identity,
         labels={"labels": "chunks"},
-        environment=environment({}),
+        environment=record({}),
         slack=slack,
         check_direction=check_direction,
     )
@@ -168,14 +168,3 @@ def _score_chunks(
         texts = [labels.text[row] for row in part]
         scores[part] = scorer.score(labels.query_text[part[0]], texts)
     return scores
-
-
-def environment(known: dict[str, str]) -> dict[str, str]:
-    """Versions and machine, which a file records and which only warn."""
-    return {
-        **known,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "machine": platform.machine(),
-        "system": platform.system(),
-    }

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tamis._tamis import Calibration, Chunker, Snippet, Snippets, Threshold, _merge_spans
 from tamis.encoder import TextTooLongError
+from tamis.environment import warn_of_differences
 from tamis.scorer import Identity, Scorer, rebuild
 
 _LEVELS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -267,9 +268,15 @@ class Filter:
             For a rebuilt scorer: what happens to a snippet longer than its model reads.
         allow_keep_all : bool
             Accept an infinite threshold.
+
+        Warns
+        -----
+        UserWarning
+            Once per process: another runtime, machine or tamis version than recorded in the file.
         """
         calibration = Calibration.load(path)
         threshold = calibration.threshold(alpha, unit=unit)
+        warn_of_differences(calibration.environment)
         if chunker is None and isinstance(calibration.chunker, dict):
             known = calibration.chunker
             if known.get("chunker") == "sentences":

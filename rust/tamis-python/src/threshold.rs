@@ -194,6 +194,10 @@ impl PyThreshold {
     /// Refuses a scorer other than the calibrated one.
     #[pyo3(name = "_check_scorer")]
     fn check_scorer(&self, used: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        // Without a calibrated identity there is nothing to compare, and used may be any object.
+        if self.core.scorer.is_none() {
+            return Ok(());
+        }
         Ok(self
             .core
             .check_scorer(identity("scorer", used)?.as_ref())
@@ -203,6 +207,10 @@ impl PyThreshold {
     /// Refuses a chunker other than the calibrated one.
     #[pyo3(name = "_check_chunker")]
     fn check_chunker(&self, used: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        // Without a calibrated identity there is nothing to compare, and used may be any object.
+        if self.core.chunker.is_none() {
+            return Ok(());
+        }
         Ok(self
             .core
             .check_chunker(identity("chunker", used)?.as_ref())

@@ -1,0 +1,57 @@
+"""Circumstances that a calibration file records: they may move a score by an ulp, so they warn once."""
+
+from __future__ import annotations
+
+import platform
+import warnings
+from collections.abc import Mapping
+from importlib import metadata
+
+from tamis._tamis import __version__
+
+# What is compared at use. The rest of a file's environment is for people.
+_COMPARED = ("tamis", "runtime", "machine")
+_warned: set[tuple[str, str, str]] = set()
+
+
+def record(known: Mapping[str, str]) -> dict[str, str]:
+    """What a new file records, beside what the scorer knows of itself."""
+    return {
+        **known,
+        "tamis": __version__,
+        "python": platform.python_version(),
+        "numpy": metadata.version("numpy"),
+        "machine": platform.machine(),
+        "system": platform.system(),
+    }
+
+
+def warn_of_differences(recorded: Mapping[str, str]) -> None:
+    """Warn of each difference between a file's environment and this one, once per process.
+
+    Reads package metadata only: no runtime is loaded.
+    """
+    for field in _COMPARED:
+        was = recorded.get(field)
+        here = _here(field, was) if was is not None else None
+        if was is None or here is None or was == here or (field, was, here) in _warned:
+            continue
+        _warned.add((field, was, here))
+        warnings.warn(
+            f"{field}: calibrated with {was}, used with {here}; scores may differ in their last "
+            "digits. Recalibrate if they differ by more",
+            stacklevel=3,
+        )
+
+
+def _here(field: str, was: str) -> str | None:
+    if field == "tamis":
+        return __version__
+    if field == "machine":
+        return platform.machine()
+    # "onnxruntime 1.32.0": the same distribution, as it is installed here.
+    name = was.split(" ")[0]
+    try:
+        return f"{name} {metadata.version(name)}"
+    except metadata.PackageNotFoundError:
+        return None
