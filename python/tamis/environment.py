@@ -1,4 +1,4 @@
-"""Circumstances that a calibration file records: they may move a score by an ulp, so they warn once."""
+"""Circumstances that a calibration file records: they may move a score by an ulp, and warn once."""
 
 from __future__ import annotations
 
