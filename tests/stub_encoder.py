@@ -29,14 +29,14 @@ def word_vector(word: str) -> NDArray[np.float32]:
     """A unit vector that depends on the word alone."""
     seed = int.from_bytes(hashlib.sha256(word.encode()).digest()[:8], "little")
     vector = np.random.default_rng(seed).standard_normal(DIM)
-    return (vector / np.linalg.norm(vector)).astype(np.float32)
+    return np.asarray(vector / np.linalg.norm(vector), np.float32)
 
 
 def text_vector(text: str) -> NDArray[np.float32]:
     """The direction of the sum of the words' vectors."""
     words = re.findall(r"\w+", text.lower()) or [""]
     vector = np.sum([word_vector(word).astype(np.float64) for word in words], axis=0)
-    return (vector / np.linalg.norm(vector)).astype(np.float32)
+    return np.asarray(vector / np.linalg.norm(vector), np.float32)
 
 
 class StubEncoder:

@@ -78,9 +78,11 @@ def tamis(capsys: pytest.CaptureFixture[str]) -> Any:
 
 def process(work: Path, *arguments: str, **options: Any) -> subprocess.CompletedProcess[Any]:
     """Run a command in a process of its own."""
+    # Unbuffered output would hide what happens at the last flush.
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
     return subprocess.run(
         [sys.executable, "-m", "tamis.cli", *arguments],
-        env={**os.environ, "PYTHONPATH": str(work / "site")},
+        env={**environment, "PYTHONPATH": str(work / "site")},
         cwd=work,
         stderr=subprocess.PIPE,
         timeout=60,
@@ -105,7 +107,6 @@ def test_help_names_every_command(tamis: Any) -> None:
         assert command in ran.out
         of_command = tamis(command, "--help")
         assert of_command.code == 0
-        assert f"examples:\n  tamis {command}" in of_command.out or "examples:\n" in of_command.out
         assert f"tamis {command}" in of_command.out.split("examples:")[1]
     version = tamis("--version")
     assert version.code == 0
@@ -281,19 +282,18 @@ def test_models_lists_what_is_installed(tamis: Any) -> None:
 # --- pipes ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n", [1, 400])
-def test_a_reader_that_goes_away_is_no_error(work: Path, n: int) -> None:
-    """As in `| head -1`: the pipe is closed before anything, or everything, is written."""
+@pytest.mark.parametrize("documents", ["site/tamis_tiny.py", "docs.jsonl"])
+def test_a_reader_that_goes_away_is_no_error(work: Path, documents: str) -> None:
+    """As in `| head -1`: the pipe closes before a little output, at its last flush, or a lot."""
     read, write = os.pipe()
     os.close(read)
     try:
-        documents = ["docs.jsonl"] * (n > 1) or ["site/tamis_tiny.py"]
-        ran = process(work, *filter_arguments("--json", *documents), stdout=write)
+        ran = process(work, *filter_arguments("--json", documents), stdout=write)
     finally:
         os.close(write)
-    assert ran.returncode == 0
-    assert b"roken" not in ran.stderr
+    assert b"Exception" not in ran.stderr
     assert b"Traceback" not in ran.stderr
+    assert ran.returncode == 0
 
 
 def test_a_process_of_its_own(work: Path) -> None:

@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 from stub_encoder import labelled_queries, lines, write_lines
-from tamis import Calibration
 from tamis.cli import main
 from tiny_model import make_tiny_model
 
@@ -47,6 +46,7 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         "bounds.jsonl": [*good[:2], row([document("Short.", [0, 99])])],
         "half_topics.jsonl": [*good[:3], {k: v for k, v in good[3].items() if k != "topic"}],
         "one_topic.jsonl": good[:2],
+        "three.jsonl": good[:6],
         "twice.jsonl": [good[0], good[0]],
     }
     for name, rows in files.items():
@@ -73,10 +73,7 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
         assert main(["calibrate", "good.jsonl", *MODEL, "-o", "cal.json"]) == 0
         assert main(["calibrate", "scores.csv", "--scorer-identity", "S", "-o", "s.json"]) == 0
-        ids = [f"t{i}" for i in range(30)]
-        Calibration.fit(
-            [0.1] * 3, [1] * 3, query=ids[:3], topic=ids[:3], scorer="S", chunker="C"
-        ).save("few.json")
+        assert main(["calibrate", "three.jsonl", *MODEL, "-o", "few.json"]) == 0
         damaged = Path("cal.json").read_text().replace('"slack": 0.0', '"slack": 0.5')
         Path("damaged.json").write_text(damaged)
         yield folder
@@ -118,7 +115,7 @@ FILTER = {
 }
 EVALUATE = {
     "one topic": (["one_topic.jsonl"], "two are needed"),
-    "no splits": (["good.jsonl", "--splits", "0"], "n_splits must be at least 1"),
+    "no splits": (["good.jsonl", "--splits", "0"], "splits must be at least 1"),
     "a level too many": (["good.jsonl", "--alpha", "0.1,,0.2"], "alpha"),
     "chunk labels": (["scores.csv"], "chunk labels"),
     "another chunking": (["new.jsonl", "--calibration", "cal.json"], r"max_chars.*100.*500"),
@@ -159,7 +156,7 @@ def test_filter(name: str, work: Path, capsys: pytest.CaptureFixture[str]) -> No
         from tamis.encoder import OnnxEncoder
         from tamis.scorer import EmbeddingScorer, rebuild
 
-        def found(identity: Any, on_long: Any) -> Any:
+        def found(identity: Any, on_long: Any, model: Any = None) -> Any:
             scorer = EmbeddingScorer(OnnxEncoder("./model", on_long=on_long))
             return scorer if scorer.identity == identity else rebuild(identity, on_long)
 

@@ -119,7 +119,8 @@ def test_what_is_no_list_of_scores_is_a_type_error(scores: Any, words: str) -> N
 def test_scores_of_other_number_types_give_statistics() -> None:
     from fractions import Fraction
 
-    for scores in ([0, 1], [True, False], [np.float32(0.25), 1], [Fraction(1, 4), 0.5]):
+    kinds: list[list[Any]] = [[0, 1], [True, False], [np.float32(0.25), 1], [Fraction(1, 4), 0.5]]
+    for scores in kinds:
         stats = Filter(Threshold.fixed(0.5)).filter_scores(scores).stats
         assert stats.best_score == min(float(score) for score in scores)
 
@@ -199,8 +200,8 @@ def test_passages_are_slices_that_never_repeat_text() -> None:
     documents = [" ".join(f"Word{i} is{i} here." for i in range(40)), DOCUMENTS[1] * 3]
     random = np.random.default_rng(1)
     for share in (0.2, 0.5, 1.0):
-        scorer = fixed(lambda n, share=share: (random.random(n) > share).astype(np.float32))
-        result = Filter(Threshold.fixed(0.5), scorer, chunker)(QUERY, documents)
+        filter_ = Filter(Threshold.fixed(share), fixed(random.random), chunker)
+        result = filter_(QUERY, documents)
         passages = result.passages()
         spans = [(p.document, p.start, p.end) for p in passages]
         assert spans == sorted(spans)
@@ -211,7 +212,7 @@ def test_passages_are_slices_that_never_repeat_text() -> None:
         covered = {(s.document, at) for s in result.kept for at in range(s.start, s.end)}
         assert {(d, at) for d, a, b in spans for at in range(a, b)} == covered
         # The same from snippets of the caller, where the documents are not at hand.
-        own = Filter(Threshold.fixed(0.5)).filter_scores(result.scores, list(result.items))
+        own = Filter(Threshold.fixed(share)).filter_scores(result.scores, list(result.items))
         assert own.passages() == passages
     assert len(passages) == 2  # everything kept, a document is one piece
 
@@ -384,8 +385,9 @@ def test_an_encoder_that_breaks_its_protocol(wrong: str) -> None:
     class Wrong(StubEncoder):
         def encode(self, texts: Any, kind: Any = "passage") -> Any:
             vectors = super().encode(texts, kind)
-            change = {"dtype": lambda v: v.astype(float), "rows": lambda v: v[1:], "list": list}
-            return change[wrong](vectors)
+            if wrong == "list":
+                return list(vectors)
+            return vectors.astype(float) if wrong == "dtype" else vectors[1:]
 
     result = text_filter(-1.0, EmbeddingScorer(Wrong()))(QUERY, DOCUMENTS)
     check_all_failed(result, "the encoder must give")

@@ -104,6 +104,15 @@ def test_the_snippet_unit_and_a_fixed_infinite_threshold() -> None:
     assert Filter(Threshold.fixed(math.inf), allow_keep_all=True).filter_scores([9.0]).kept == [0]
 
 
+@pytest.mark.parametrize("asked", [{"delta": "0.05"}, {"target": "total", "max_positives": 100}])
+def test_an_infinite_threshold_of_another_promise_says_what_helps(asked: Any) -> None:
+    threshold = few(20).threshold("0.1", **asked)
+    assert threshold.keeps_everything
+    with pytest.raises(ValueError, match="allow_keep_all=True") as caught:
+        Filter(threshold)
+    assert "None" not in str(caught.value)
+
+
 # --- files ------------------------------------------------------------------------------------
 
 

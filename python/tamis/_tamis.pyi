@@ -797,7 +797,7 @@ class Threshold:
     def __reduce__(self) -> tuple[Any, ...]: ...
     @staticmethod
     def _rebuild(
-        numbers: tuple[float, float, str | None, str | None, int, int],
+        numbers: tuple[float, float, str | None, str | None, str | None, str | None, int, int],
         names: tuple[_IdentityOut, _IdentityOut, str | None],
     ) -> Threshold:
         """The inverse of pickling."""

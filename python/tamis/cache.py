@@ -7,8 +7,8 @@ import json
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from tamis.encoder import Encoded, Encoder, Kind
 from tamis.scorer import encode
 
+# Marks the file as ours, so that no other program's data base is written to: "tamS".
+_APPLICATION = 0x74616D53
 # Work lost at Ctrl-C is at most one block.
 _BLOCK = 128
 
@@ -53,16 +55,18 @@ class CachedEncoder:
         self._lock = threading.Lock()
         self.hits = 0
         self.misses = 0
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with closing(self._connect()) as file, file:
-                file.execute(
-                    "CREATE TABLE IF NOT EXISTS vectors"
-                    " (key BLOB PRIMARY KEY, vector BLOB NOT NULL, truncated INTEGER NOT NULL)"
-                    " WITHOUT ROWID"
-                )
-        except sqlite3.Error as error:
-            raise OSError(f"embedding cache {self.path}: {error}") from None
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self._file() as file, file:
+            mark = file.execute("PRAGMA application_id").fetchone()[0]
+            empty = not file.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+            if mark != _APPLICATION and not empty:
+                raise sqlite3.DatabaseError("it is a data base of another program")
+            file.execute(f"PRAGMA application_id = {_APPLICATION}")
+            file.execute(
+                "CREATE TABLE IF NOT EXISTS vectors"
+                " (key BLOB PRIMARY KEY, vector BLOB NOT NULL, truncated INTEGER NOT NULL)"
+                " WITHOUT ROWID"
+            )
 
     def __repr__(self) -> str:
         return f"CachedEncoder({self.inner!r}, {str(self.path)!r})"
@@ -98,7 +102,7 @@ class CachedEncoder:
         keys = [self._key(text, kind) for text in texts]
         vectors = np.empty((len(texts), self.dim), np.float32)
         truncated: set[int] = set()
-        with self._lock, closing(self._connect()) as file:
+        with self._lock, self._file() as file:
             missing = self._look_up(file, keys, vectors, truncated)
             done = len(texts) - len(missing)
             self.hits += done
@@ -113,6 +117,8 @@ class CachedEncoder:
                 rows = [
                     (keys[i], row.tobytes(), int(place in cut))
                     for place, (i, row) in enumerate(zip(block, new, strict=True))
+                    # A failure is not kept: the next run may have better luck.
+                    if np.isfinite(row).all() and row.any()
                 ]
                 with file:
                     file.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", rows)
@@ -145,5 +151,18 @@ class CachedEncoder:
         head = f"{len(self._prefix)} {kind} ".encode()
         return hashlib.sha256(head + self._prefix + text.encode("utf-8")).digest()
 
-    def _connect(self) -> sqlite3.Connection:
-        return sqlite3.connect(self.path, timeout=60)
+    def __getstate__(self) -> dict[str, object]:
+        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def _file(self) -> Iterator[sqlite3.Connection]:
+        """The open file; what SQLite says against it is an `OSError` with its path."""
+        try:
+            with closing(sqlite3.connect(self.path, timeout=60)) as file:
+                yield file
+        except sqlite3.Error as error:
+            raise OSError(f"embedding cache {self.path}: {error}") from None

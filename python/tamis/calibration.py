@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from tamis._tamis import Calibration, Chunker
+from tamis._tamis import Calibration, Chunker, ScorerError
 from tamis.environment import record
 from tamis.labelled import ChunkLabels, LabelledQuery
 from tamis.scored import LABELS, ScoredQueries, score_queries
@@ -80,7 +80,10 @@ def fit_scored(
     )
     with_candidates = set(scored.query.tolist())
     if not set(scored.evidence_query.tolist()) <= with_candidates:
-        raise ValueError("a labelled document is blank: none of its snippets can be scored")
+        blank = min(set(scored.evidence_query.tolist()) - with_candidates)
+        raise ValueError(
+            f"query {ids[blank]!r}: evidence is labelled, but all of its documents are blank"
+        )
     return Calibration.fit(
         scored.scores,
         scored.relevant,
@@ -167,4 +170,7 @@ def _score_chunks(
     for part in rows.values():
         texts = [labels.text[row] for row in part]
         scores[part] = scorer.score(labels.query_text[part[0]], texts)
+        if not np.isfinite(scores[part]).all():
+            query = labels.query[part[0]]
+            raise ScorerError(f"the scorer gave a score that is not finite for query {query!r}")
     return scores

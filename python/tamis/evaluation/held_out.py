@@ -11,7 +11,7 @@ import numpy as np
 from tamis._tamis import Calibration
 from tamis.calibration import fit_scored
 from tamis.evaluation.measures import Measures, Table
-from tamis.evaluation.splits import ALPHAS, PROMISED, unit_of_query
+from tamis.evaluation.splits import ALPHAS, unit_of_query
 from tamis.scored import ScoredQueries
 
 _BOOTSTRAPS = 10_000
@@ -74,15 +74,15 @@ def evaluate_calibration(
         threshold._check_chunker(scored.chunker)
         limit = threshold.value + threshold.slack
         measures = table.measure(limit, everything)
-        means = table.recall_by_unit(limit)
+        kept, whole = table.promised_by_unit(limit, unit)
         random = np.random.default_rng(seed)
-        draws = random.integers(0, len(means), (_BOOTSTRAPS, len(means)))
-        upper = float(np.quantile(means[draws].mean(axis=1), 0.95))
+        draws = random.integers(0, len(kept), (_BOOTSTRAPS, len(kept)))
+        shares = kept[draws].sum(axis=1) / whole[draws].sum(axis=1)
+        upper = float(np.quantile(shares, 0.95))
         written = threshold.alpha or ""
         nominal = 1 - (float(written) if "/" not in written else _fraction(written))
-        promised = getattr(measures, PROMISED[unit])
-        held = max(upper, promised) >= nominal
-        rows.append(HeldOut(written, threshold.value, measures, upper, len(means), held))
+        held = upper >= nominal
+        rows.append(HeldOut(written, threshold.value, measures, upper, len(kept), held))
     return rows
 
 

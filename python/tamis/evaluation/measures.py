@@ -116,9 +116,22 @@ class Table:
         with np.errstate(invalid="ignore"):
             return np.asarray(kept / self._n_relevant)
 
-    def recall_by_unit(self, limit: float) -> Floats:
-        """Mean recall of each unit that has an answerable query."""
-        return _means(self.recall(limit), self.units, self.answerable)
+    def promised_by_unit(self, limit: float, unit: str) -> tuple[Floats, Floats]:
+        """Parts and wholes per independent unit, whose summed ratio is the promised measure.
+
+        Topic: mean recall of the unit, and 1. Query: summed recall, and answerable queries.
+        Snippet: relevant snippets kept, and all of them. Units without an answerable query are out.
+        """
+        recall = self.recall(limit)
+        which = self.answerable
+        there = np.bincount(self.units[which]) > 0
+        if unit == "topic":
+            means = _means(recall, self.units, which)
+            return means, np.ones(len(means))
+        weights = np.ones(self.n_queries) if unit == "query" else self._n_relevant
+        parts = np.bincount(self.units[which], weights=(recall * weights)[which])
+        wholes = np.bincount(self.units[which], weights=weights[which])
+        return parts[there].astype(np.float64), wholes[there].astype(np.float64)
 
 
 def _means(values: Floats, units: NDArray[np.int64], which: NDArray[np.bool_]) -> Floats:

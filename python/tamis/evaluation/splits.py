@@ -85,8 +85,8 @@ class Evaluation:
         What the thresholds promise for.
     n_splits, seed : int
     n_queries, n_answerable, n_units, n_candidates, n_relevant : int
-    n_distinct, n_truncated : int
-        Distinct snippets; how many the encoder did not read to their end.
+    n_distinct, n_truncated, n_truncated_queries : int
+        Distinct snippets; how many, and how many queries, the encoder did not read to their end.
     n_spans, n_spans_lost : int
         Labelled spans; those that no snippet holds.
     n_unretrieved : int or None
@@ -105,6 +105,7 @@ class Evaluation:
     n_relevant: int
     n_distinct: int
     n_truncated: int
+    n_truncated_queries: int
     n_spans: int
     n_spans_lost: int
     n_unretrieved: int | None
@@ -186,6 +187,8 @@ def _words(e: Evaluation) -> list[str]:
         lines.append(
             f"{e.n_truncated} snippets were longer than the encoder reads and were truncated"
         )
+    if e.n_truncated_queries:
+        lines.append(f"{e.n_truncated_queries} queries likewise")
     half = e.n_units // 2
     if half < 20:
         lines.append(
@@ -299,6 +302,7 @@ def evaluate_scored(
         n_relevant=int(scored.relevant.sum()),
         n_distinct=scored.n_distinct,
         n_truncated=scored.n_truncated,
+        n_truncated_queries=scored.n_truncated_queries,
         n_spans=len(scored.evidence_query),
         n_spans_lost=int(np.isnan(scored.evidence_score).sum()),
         n_unretrieved=scored.n_unretrieved,
