@@ -7,6 +7,15 @@ STAMPS := .stamps
 RUST := $(shell find rust benches/rust -name '*.rs' -o -name Cargo.toml 2>/dev/null) Cargo.toml Cargo.lock
 export CARGO_TERM_COLOR ?= auto
 
+# What a stamp stands for may have gone since: such a stamp is removed, and the step runs again.
+FINE := $(BIN)/python -c
+_ := $(shell \
+  test -e $(STAMPS)/venv && ! $(FINE) 'import pip, importlib.metadata as m; [m.version(n) for n in ("maturin", "numpy", "pytest", "rich")]' 2>/dev/null \
+    && rm -rf $(VENV) $(STAMPS); \
+  test -e $(STAMPS)/package && ! $(FINE) 'import tamis._tamis' 2>/dev/null && rm -f $(STAMPS)/package; \
+  test -e $(STAMPS)/model && ! $(FINE) 'from tamis.models import find_model; m = find_model("minilm"); [m.verified(f) for f in m.files]' 2>/dev/null \
+    && rm -f $(STAMPS)/model)
+
 .PHONY: help setup demo test test-rust test-python models test-models lint fmt bench wheel ci clean
 
 help: ## this list
@@ -17,7 +26,7 @@ $(STAMPS)/venv: pyproject.toml models/requirements.txt
 	@mkdir -p $(STAMPS)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tamis needs Python 3.11 or newer, this is " + sys.version.split()[0])'
 	@command -v cargo >/dev/null || { echo "tamis needs a Rust toolchain (cargo), 1.89 or newer" >&2; exit 1; }
-	@$(BIN)/python -c '' 2>/dev/null || { rm -rf $(VENV); $(PYTHON) -m venv $(VENV); }
+	@$(BIN)/python -c 'import pip' 2>/dev/null || { rm -rf $(VENV); $(PYTHON) -m venv $(VENV); }
 	@echo "setting up $(VENV)"
 	@$(PIP) install -r models/requirements.txt
 	@$(PIP) install 'maturin>=1.14,<2' 'numpy>=1.26,<3' 'tqdm>=4.66' 'tokenizers>=0.20,<0.24' 'bm25s>=0.2,<0.4' 'matplotlib>=3.8,<4' 'rich>=13' \

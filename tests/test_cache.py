@@ -16,6 +16,7 @@ import pytest
 from stub_encoder import DIM, CountingEncoder, StubEncoder
 from tamis import EmbeddingScorer, cache
 from tamis.cache import CachedEncoder, default_folder
+from tamis.encoder import TextTooLongError
 
 TEXTS = [f"Text number {i} of some." for i in range(300)]
 
@@ -195,3 +196,34 @@ def test_the_default_folder_follows_the_environment(
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert default_folder() == tmp_path / ".cache" / "tamis"
+
+
+def test_an_optional_cache_that_fails_warns_and_the_run_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "c.sqlite"
+    inner = StubEncoder()
+    cached = CachedEncoder(inner, path, optional=True)
+    path.write_bytes(b"no data base at all" * 1000)
+    with pytest.warns(UserWarning, match=r"c\.sqlite.*without it"):
+        vectors = cached.encode(TEXTS)
+    assert np.array_equal(vectors, StubEncoder().encode(TEXTS))
+    # It says so once.
+    assert np.array_equal(cached.encode(TEXTS), vectors)
+    strict = CachedEncoder(StubEncoder(), tmp_path / "d.sqlite")
+    (tmp_path / "d.sqlite").write_bytes(b"no data base at all" * 1000)
+    with pytest.raises(OSError, match=r"d\.sqlite"):
+        strict.encode(TEXTS)
+
+
+def test_a_text_that_is_too_long_is_named_by_its_place_among_all(tmp_path: Path) -> None:
+    class Short(StubEncoder):
+        def encode(
+            self, texts: Sequence[str], kind: Literal["query", "passage"] = "passage"
+        ) -> Any:
+            for i, text in enumerate(texts):
+                if text == "long":
+                    raise TextTooLongError(i, 9, 8, 1)
+            return super().encode(texts, kind)
+
+    texts = [f"text {i}" for i in range(300)] + ["long"]
+    with pytest.raises(TextTooLongError, match=r"texts\[300\]"):
+        CachedEncoder(Short(), tmp_path / "c").encode(texts)

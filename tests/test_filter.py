@@ -391,3 +391,9 @@ def test_an_encoder_that_breaks_its_protocol(wrong: str) -> None:
 
     result = text_filter(-1.0, EmbeddingScorer(Wrong()))(QUERY, DOCUMENTS)
     check_all_failed(result, "the encoder must give")
+
+
+def test_a_blank_query_is_an_error_and_drops_nothing() -> None:
+    for blank in ("", " \n"):
+        with pytest.raises(ValueError, match="query is blank"):
+            Filter(Threshold.fixed(0.5), EmbeddingScorer(StubEncoder()))(blank, ["A text."])

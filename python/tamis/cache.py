@@ -7,6 +7,7 @@ import json
 import os
 import sqlite3
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -14,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.encoder import Encoded, Encoder, Kind
+from tamis.encoder import Encoded, Encoder, Kind, TextTooLongError
 from tamis.scorer import encode
 
 # Marks the file as ours, so that no other program's data base is written to: "tamS".
@@ -29,6 +30,10 @@ def default_folder() -> Path:
     return Path(base) / "tamis"
 
 
+class CacheError(OSError):
+    """The cache's file cannot be used; the message names it."""
+
+
 class CachedEncoder:
     """An encoder whose vectors are kept in a SQLite file.
 
@@ -41,6 +46,9 @@ class CachedEncoder:
     encoder : Encoder
     path : path
         Made where missing, with its folder.
+    optional : bool
+        If the file fails later (disk full, damaged), warn once and go on without it, instead of
+        raising.
 
     Raises
     ------
@@ -48,11 +56,15 @@ class CachedEncoder:
         When the file cannot be made, or is no such cache.
     """
 
-    def __init__(self, encoder: Encoder, path: str | os.PathLike[str]) -> None:
+    def __init__(
+        self, encoder: Encoder, path: str | os.PathLike[str], *, optional: bool = False
+    ) -> None:
         self.inner = encoder
         self.path = Path(path)
         self._prefix = json.dumps(encoder.identity, sort_keys=True, default=str).encode()
         self._lock = threading.Lock()
+        self._optional = optional
+        self._failed = False
         self.hits = 0
         self.misses = 0
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -99,6 +111,21 @@ class CachedEncoder:
         progress: Callable[[int], object] | None = None,
     ) -> Encoded:
         """As the encoder's own `encode_counted`; what is new is stored block by block."""
+        if not self._failed:
+            try:
+                return self._cached(texts, kind, progress)
+            except CacheError as error:
+                if not self._optional:
+                    raise
+                self._failed = True
+                warnings.warn(
+                    f"{error}; going on without it, delete it if it stays so", stacklevel=2
+                )
+        return Encoded(*encode(self.inner, texts, kind, progress))
+
+    def _cached(
+        self, texts: Sequence[str], kind: Kind, progress: Callable[[int], object] | None
+    ) -> Encoded:
         keys = [self._key(text, kind) for text in texts]
         vectors = np.empty((len(texts), self.dim), np.float32)
         truncated: set[int] = set()
@@ -111,7 +138,14 @@ class CachedEncoder:
                 if progress is not None:
                     progress(done + at)
                 block = missing[at : at + _BLOCK]
-                new, cut = encode(self.inner, [texts[i] for i in block], kind)
+                try:
+                    new, cut = encode(self.inner, [texts[i] for i in block], kind)
+                except TextTooLongError as error:
+                    # Its position is that in the block.
+                    index = block[error.index]
+                    raise TextTooLongError(
+                        index, error.n_tokens, error.max_tokens, error.n_long
+                    ) from None
                 vectors[block] = new
                 truncated.update(block[i] for i in cut)
                 rows = [
@@ -165,4 +199,4 @@ class CachedEncoder:
             with closing(sqlite3.connect(self.path, timeout=60)) as file:
                 yield file
         except sqlite3.Error as error:
-            raise OSError(f"embedding cache {self.path}: {error}") from None
+            raise CacheError(f"embedding cache {self.path}: {error}") from None

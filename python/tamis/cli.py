@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         try:
             arguments = _parser().parse_args(argv)
-            return int(arguments.run(arguments))
+            with warnings.catch_warnings():
+                warnings.showwarning = _show_warning
+                return int(arguments.run(arguments))
         finally:
             # Here rather than at exit, where a reader that has gone is beyond catching.
             sys.stdout.flush()
@@ -40,6 +43,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         print(f"tamis: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
+
+
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    print(f"tamis: warning: {message}", file=sys.stderr)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -197,7 +204,7 @@ def _scorer(arguments: Any) -> EmbeddingScorer:
     if not arguments.no_cache:
         path = arguments.cache or default_folder() / "embeddings.sqlite"
         try:
-            encoder = CachedEncoder(encoder, path)
+            encoder = CachedEncoder(encoder, path, optional=not arguments.cache)
         except OSError as error:
             if arguments.cache:
                 raise
@@ -255,6 +262,10 @@ def _filter(arguments: Any) -> int:
         model=arguments.model,
         allow_keep_all=arguments.allow_keep_all,
     )
+    # A model that cannot be opened is an error here, and no snippet that could not be scored.
+    warmup = getattr(getattr(made.scorer, "encoder", None), "warmup", None)
+    if warmup is not None:
+        warmup()
     result = made(arguments.query, texts)
     if arguments.json:
         kept = set(result.kept_indices.tolist())
@@ -352,6 +363,8 @@ def _evaluate(arguments: Any) -> int:
         conformal_rank(1, alpha)
     if arguments.splits < 1:
         raise ValueError(f"--splits must be at least 1, got {arguments.splits}")
+    if arguments.seed < 0:
+        raise ValueError(f"--seed must not be negative, got {arguments.seed}")
     if arguments.json:
         _check_writable(arguments.json)
     if sniff(arguments.labelled) == "chunks":
@@ -462,6 +475,8 @@ def _demo(arguments: Any) -> int:
     from tamis.demo.run import run
 
     _check_writable(arguments.picture)
+    if arguments.seed < 0:
+        raise ValueError(f"--seed must not be negative, got {arguments.seed}")
     return run(arguments.picture, arguments.questions, arguments.seed, arguments.full)
 
 

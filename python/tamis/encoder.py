@@ -56,10 +56,13 @@ class TextTooLongError(ValueError):
         Position in the list of texts of the first that is too long.
     n_tokens, max_tokens : int
         Its length and the model's limit in tokens, special tokens and prefix included.
+    n_long : int
+        Number of texts that are too long.
     """
 
     def __init__(self, index: int, n_tokens: int, max_tokens: int, n_long: int) -> None:
         self.index, self.n_tokens, self.max_tokens = index, n_tokens, max_tokens
+        self.n_long = n_long
         others = f" ({n_long} texts are too long)" if n_long > 1 else ""
         super().__init__(
             f"texts[{index}] has {n_tokens} tokens, the model reads {max_tokens}{others}: "

@@ -316,10 +316,13 @@ class Filter:
         TypeError
             Not texts, or this filter has no scorer that can score texts.
         ValueError
-            A document longer than the encoder reads in a snippet, naming it; a lone surrogate.
+            A blank query; a query, or a snippet of a document, longer than the encoder reads,
+            naming it; a lone surrogate.
         """
         if not isinstance(query, str):
             raise TypeError(f"query must be a str, got {type(query).__name__}")
+        if not query.strip():
+            raise ValueError("query is blank")
         if isinstance(documents, (str, bytes)) or not isinstance(documents, Sequence):
             kind = type(documents).__name__
             raise TypeError(f"documents must be a sequence of str, got {kind}")

@@ -111,6 +111,9 @@ def score_queries(
         A snippet with more tokens than the encoder reads, naming its document.
     """
     queries = tuple(labelled)
+    for query in queries:
+        if not isinstance(query, LabelledQuery):
+            raise TypeError(f"labelled must hold LabelledQuery, got {type(query).__name__}")
     if not queries:
         raise ValueError("there are no labelled queries")
     check_queries(queries)
@@ -189,7 +192,13 @@ def _scores(
         with progress_bar(len(queries), "scoring", progress) as tick:
             parts = []
             for query, part in zip(queries, rows, strict=True):
-                given = np.asarray(scorer.score(query.query, [texts[i] for i in part]))
+                try:
+                    given = np.asarray(scorer.score(query.query, [texts[i] for i in part]))
+                except Exception as error:
+                    what = f"{type(error).__name__}: {error}"
+                    raise ScorerError(
+                        f"query {query.query_id!r}: the scorer failed: {what}"
+                    ) from error
                 if given.shape != (len(part),):
                     expected = f"({len(part)},)"
                     raise ScorerError(f"the scorer must give shape {expected}, got {given.shape}")

