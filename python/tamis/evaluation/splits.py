@@ -148,7 +148,8 @@ def _plain(value: float) -> float | None:
 def _words(e: Evaluation) -> list[str]:
     lines = [
         f"{e.n_queries} queries ({e.n_answerable} answerable) in {e.n_units} independent units "
-        f"with evidence, {e.n_candidates} candidate snippets ({e.n_distinct} distinct), {e.n_relevant} relevant",
+        f"with evidence, {e.n_candidates} candidate snippets ({e.n_distinct} distinct), "
+        f"{e.n_relevant} relevant",
         f"{e.n_splits} random splits into halves by unit, seed {e.seed}; "
         f"promised: {PROMISED[e.unit].replace('_', ' by ')} at least 1 - alpha, on average",
         "",
