@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tamis.calibration import calibrate
     from tamis.encoder import Encoder, OnnxEncoder
     from tamis.evaluation import Evaluation, evaluate
-    from tamis.filter import Filter, FilterResult
+    from tamis.filter import Filter
     from tamis.labelled import (
         ChunkLabels,
         Document,
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         read_labelled,
         read_scores,
     )
+    from tamis.result import FilterResult
     from tamis.scorer import EmbeddingScorer, Scorer
 
 __all__ = [
@@ -89,7 +90,7 @@ _LAZY = {
     "Evaluation": "tamis.evaluation",
     "evaluate": "tamis.evaluation",
     "Filter": "tamis.filter",
-    "FilterResult": "tamis.filter",
+    "FilterResult": "tamis.result",
     "LabelledDataError": "tamis.labelled",
     "LabelledQuery": "tamis.labelled",
     "OnnxEncoder": "tamis.encoder",

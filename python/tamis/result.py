@@ -1,0 +1,194 @@
+"""What became of one request: candidates kept and dropped, passages, explanation, statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._tamis import Snippet, Snippets, Threshold, _merge_spans
+
+_LEVELS = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """Kept snippets of one document that overlap or touch, as one piece of text.
+
+    Attributes
+    ----------
+    document : int
+        Position of the document among those given.
+    start, end : int
+        Code points in the document.
+    text : str
+    """
+
+    document: int
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class FilterStats:
+    """What happened to one request, for logs and dashboards. No text.
+
+    Attributes
+    ----------
+    n_candidates, n_kept : int
+    best_score : float or None
+        Lowest finite score; None without one.
+    score_quantiles : tuple of float or None
+        Order statistics of the finite scores at 0, .25, .5, .75, 1.
+    keeps_everything : bool
+        The threshold is infinite.
+    truncated : int
+        Snippets whose end the encoder did not read.
+    query_truncated : bool
+        Whether the encoder did not read the query's end.
+    degraded : int
+        Snippets kept because scoring them failed.
+    reasons : tuple of str
+        Why, each once.
+    calibration_id, alpha, unit : str or None
+        Of the threshold; None for a fixed one.
+    """
+
+    n_candidates: int
+    n_kept: int
+    best_score: float | None
+    score_quantiles: tuple[float, ...] | None
+    keeps_everything: bool
+    truncated: int
+    query_truncated: bool
+    degraded: int
+    reasons: tuple[str, ...]
+    calibration_id: str | None
+    alpha: str | None
+    unit: str | None
+
+
+@dataclass(frozen=True)
+class FilterResult:
+    """The candidates of one request, kept and dropped.
+
+    Attributes
+    ----------
+    items : sequence
+        The candidates as given (or snippets, or positions where nothing was given).
+    scores : ndarray, shape (n,)
+        The score of each candidate; NaN where scoring failed.
+    kept_indices : ndarray of intp
+        Positions of those kept, ascending.
+    threshold : Threshold
+    """
+
+    items: Sequence[Any] | Snippets = field(repr=False)
+    scores: NDArray[Any] = field(repr=False)
+    kept_indices: NDArray[np.intp]
+    threshold: Threshold
+    truncated: int = 0
+    query_truncated: bool = False
+    failed: int = 0
+    reasons: tuple[str, ...] = ()
+    documents: Sequence[str] | None = field(default=None, repr=False)
+
+    @cached_property
+    def kept(self) -> list[Any]:
+        """The items that are kept, in input order."""
+        return [self._item(i) for i in self.kept_indices.tolist()]
+
+    @cached_property
+    def dropped(self) -> list[Any]:
+        """The items that are dropped, in input order."""
+        kept = set(self.kept_indices.tolist())
+        return [self._item(i) for i in range(len(self.scores)) if i not in kept]
+
+    @property
+    def degraded(self) -> bool:
+        """Whether a snippet was kept because scoring it failed."""
+        return self.failed > 0
+
+    @cached_property
+    def stats(self) -> FilterStats:
+        """Counts and identities of this request. O(n log n), computed when asked for."""
+        finite = np.sort(self.scores[np.isfinite(self.scores)].astype(np.float64))
+        places = [max(int(np.ceil(level * len(finite))), 1) - 1 for level in _LEVELS]
+        return FilterStats(
+            n_candidates=len(self.scores),
+            n_kept=len(self.kept_indices),
+            best_score=float(finite[0]) if len(finite) else None,
+            score_quantiles=tuple(finite[places].tolist()) if len(finite) else None,
+            keeps_everything=self.threshold.keeps_everything,
+            truncated=self.truncated,
+            query_truncated=self.query_truncated,
+            degraded=self.failed,
+            reasons=self.reasons,
+            calibration_id=self.threshold.calibration_id,
+            alpha=self.threshold.alpha,
+            unit=self.threshold.unit,
+        )
+
+    def passages(self) -> list[Passage]:
+        """The kept text, neighbours that overlap joined, by document and start.
+
+        Raises
+        ------
+        TypeError
+            When the items are not snippets.
+        """
+        kept = self.kept
+        for item in kept:
+            if not isinstance(item, Snippet):
+                kind = type(item).__name__
+                raise TypeError(f"passages are made of snippets, and the items are {kind}")
+        merged = _merge_spans([(s.document, s.start, s.end) for s in kept])
+        return [
+            Passage(document, start, end, self._text(kept, document, start, end))
+            for document, start, end in merged
+        ]
+
+    def _text(self, kept: Sequence[Snippet], document: int, start: int, end: int) -> str:
+        if self.documents is not None:
+            return self.documents[document][start:end]
+        # Snippets of the caller: their own texts, each from where the last one ended.
+        out, at = [], start
+        for s in sorted(kept, key=lambda s: (s.document, s.start)):
+            if s.document == document and start <= s.start and s.end <= end and s.end > at:
+                out.append(s.text[at - s.start :])
+                at = s.end
+        return "".join(out)
+
+    def explain(self) -> str:
+        """One line for the rule and one for each candidate: decision, score, where, text."""
+        return "\n".join(self._explained())
+
+    def _explained(self) -> Iterator[str]:
+        t = self.threshold
+        promise = f"alpha {t.alpha}, unit {t.unit}" if t.alpha else "fixed, no promise"
+        yield f"keep scores up to {t.value + t.slack:.6g} ({promise})"
+        kept = set(self.kept_indices.tolist())
+        for i, score in enumerate(self.scores.tolist()):
+            item = self._item(i)
+            if isinstance(item, Snippet):
+                words = " ".join(item.text.split())[:70]
+                where = f"document {item.document} [{item.start}:{item.end}] {words}"
+            else:
+                where = repr(item)[:90]
+            decision = "keep" if i in kept else "drop"
+            note = "failed" if score != score else f"{score:.4f}"
+            yield f"{decision}  {note:>7}  {where}"
+
+    def _item(self, i: int) -> Any:
+        item = self.items[i]
+        if isinstance(item, Snippet) and item.score is None:
+            return item.with_score(float(self.scores[i]))
+        return item
+
+    def __len__(self) -> int:
+        return len(self.scores)
