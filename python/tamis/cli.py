@@ -269,19 +269,14 @@ def _filter(arguments: Any) -> int:
     result = made(arguments.query, texts)
     if arguments.json:
         kept = set(result.kept_indices.tolist())
-        everything = sorted(
-            [(s, True) for s in result.kept] + [(s, False) for s in result.dropped],
-            key=lambda pair: (pair[0].document, pair[0].start),
-        )
-        assert len(kept) == sum(flag for _, flag in everything)
-        for snippet, flag in everything:
-            score = snippet.score if snippet.score == snippet.score else None
+        for i, score in enumerate(result.scores.tolist()):
+            snippet = result.items[i]
             row = {
                 "document": names[snippet.document],
                 "start": snippet.start,
                 "end": snippet.end,
-                "score": score,
-                "kept": flag,
+                "score": score if score == score else None,
+                "kept": i in kept,
                 "text": snippet.text,
             }
             print(json.dumps(row, ensure_ascii=False))

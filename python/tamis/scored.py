@@ -104,11 +104,10 @@ def score_queries(
     Raises
     ------
     ValueError
-        No queries, or no candidate snippet at all (only blank documents).
+        No queries, no candidate snippet at all (only blank documents), or a snippet or query with
+        more tokens than the encoder reads, naming its document or query.
     ScorerError
-        A score that is not finite, naming query and document.
-    TextTooLongError
-        A snippet with more tokens than the encoder reads, naming its document.
+        A scorer that failed, or a score that is not finite, naming query and document.
     """
     queries = tuple(labelled)
     for query in queries:

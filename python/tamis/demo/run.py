@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis._tamis import Chunker
+from tamis._tamis import Calibration, Chunker
 from tamis.calibration import fit_scored
 from tamis.demo.corpus import Question, documents, labelled_questions
 from tamis.encoder import OnnxEncoder
@@ -89,7 +89,7 @@ def run(picture: str, n_questions: int | None = None, seed: int = 0, full: bool 
         )
     _promise(console, evaluation)
     _removal(console, evaluation)
-    _one_question(console, scored, scorer, seed, full)
+    _one_question(console, scored, calibration, scorer, seed, full)
     draw(evaluation, picture)
     console.print(f"\nRecall and removal against 1 − alpha: [bold]{picture}[/]")
     return 0 if evaluation.held else 3
@@ -175,13 +175,17 @@ def _removal(console: Any, evaluation: Evaluation) -> None:
 
 
 def _one_question(
-    console: Any, scored: ScoredQueries, scorer: EmbeddingScorer, seed: int, full: bool
+    console: Any,
+    scored: ScoredQueries,
+    calibration: Calibration,
+    scorer: EmbeddingScorer,
+    seed: int,
+    full: bool,
 ) -> None:
     """One question of the half that was not calibrated on, in full; and top-k at the same size."""
     from rich.table import Table as Grid
     from rich.text import Text
 
-    calibration = fit_scored(scored)
     units = unit_of_query(scored, calibration)
     half = np.isin(units, np.random.default_rng(seed).permutation(np.unique(units))[::2])
     threshold = calibration.restrict(half).threshold("0.1")

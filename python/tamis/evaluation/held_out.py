@@ -11,7 +11,7 @@ import numpy as np
 from tamis._tamis import Calibration
 from tamis.calibration import fit_scored
 from tamis.evaluation.measures import Measures, Table
-from tamis.evaluation.splits import ALPHAS, unit_of_query
+from tamis.evaluation.splits import ALPHAS, nominal, unit_of_query
 from tamis.scored import ScoredQueries
 
 _BOOTSTRAPS = 10_000
@@ -80,15 +80,9 @@ def evaluate_calibration(
         shares = kept[draws].sum(axis=1) / whole[draws].sum(axis=1)
         upper = float(np.quantile(shares, 0.95))
         written = threshold.alpha or ""
-        nominal = 1 - (float(written) if "/" not in written else _fraction(written))
-        held = upper >= nominal
+        held = upper >= nominal(written)
         rows.append(HeldOut(written, threshold.value, measures, upper, len(kept), held))
     return rows
-
-
-def _fraction(text: str) -> float:
-    p, q = text.split("/")
-    return int(p) / int(q)
 
 
 def _refuse_known(scored: ScoredQueries, calibration: Calibration) -> None:

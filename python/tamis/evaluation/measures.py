@@ -57,8 +57,8 @@ class Table:
         self.scored = scored
         self.units = units
         self.n_queries = len(scored.queries)
-        self._all = np.ones(len(scored.scores), np.bool_)
-        self._n = self._per_query(self._all)
+        everything = np.ones(len(scored.scores), np.bool_)
+        self._n = self._per_query(everything)
         self._n_labelled = self._per_query(scored.in_labelled)
         self._n_relevant = self._per_query(scored.relevant)
         # Rows of one document of one query follow each other, by ascending start and end.
@@ -66,9 +66,8 @@ class Table:
         same_document = scored.document[1:] == scored.document[:-1]
         first = np.concatenate([[True], ~(same_query & same_document)])
         self._document = np.cumsum(first) - 1
-        self._characters = self._union(self._all)
+        self._characters = self._union(everything)
         self._characters_labelled = self._union(scored.in_labelled)
-        self._n_evidence = np.bincount(scored.evidence_query, minlength=self.n_queries)
         self.answerable = self._n_relevant > 0
 
     def _per_query(self, rows: NDArray[np.bool_]) -> NDArray[np.int64]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
+from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
@@ -65,10 +66,12 @@ class AlphaSplits:
     @property
     def nominal(self) -> float:
         """1 − alpha, for words and comparison with a mean."""
-        if "/" in self.alpha:
-            p, q = self.alpha.split("/")
-            return 1 - int(p) / int(q)
-        return 1 - float(self.alpha)
+        return nominal(self.alpha)
+
+
+def nominal(alpha: str) -> float:
+    """1 − alpha of a level as written, decimal or fraction."""
+    return 1 - float(Fraction(alpha))
 
 
 PROMISED = {"topic": "recall_topic", "query": "recall_query", "snippet": "coverage"}
