@@ -7,6 +7,7 @@ use numpy::{
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PySet, PyString};
 
 /// A column of scores: an array of its own precision, or numbers read one by one.
 pub(crate) enum Scores<'py> {
@@ -41,17 +42,17 @@ impl<'py> Scores<'py> {
         if let Ok(array) = value.cast::<PyArray1<f64>>() {
             return Ok(match plain(array) {
                 Some(view) => Self::F64(view),
-                None => Self::Own(copied(value)?),
+                None => Self::Own(copied(value, "float64")?),
             });
         }
         if let Ok(array) = value.cast::<PyArray1<f32>>() {
             return Ok(match plain(array) {
                 Some(view) => Self::F32(view),
-                None => Self::Own(copied(value)?),
+                None => Self::Own(copied(value, "float64")?),
             });
         }
         if value.cast::<PyArray1<f16>>().is_ok() {
-            return Ok(Self::Own(copied(value)?));
+            return Ok(Self::Own(copied(value, "float64")?));
         }
         Err(refused(
             name,
@@ -93,44 +94,34 @@ fn is_aligned(array: &Bound<'_, PyUntypedArray>) -> bool {
         .unwrap_or(false)
 }
 
-/// A contiguous float64 copy made by numpy itself, which knows every layout.
-fn copied(value: &Bound<'_, PyAny>) -> PyResult<Vec<f64>> {
-    let array = value.call_method1("astype", ("float64",))?;
+/// A contiguous copy of another precision made by numpy itself, which knows every layout.
+fn copied<T: Element>(value: &Bound<'_, PyAny>, dtype: &str) -> PyResult<Vec<T>> {
+    let array = value.call_method1("astype", (dtype,))?;
     let array = value
         .py()
         .import("numpy")?
         .call_method1("ascontiguousarray", (array,))?;
-    Ok(array.cast::<PyArray1<f64>>()?.try_readonly()?.to_vec()?)
+    Ok(array.cast::<PyArray1<T>>()?.try_readonly()?.to_vec()?)
 }
 
 fn numbers(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Vec<f64>> {
-    let wrong = |index: usize, item: &Bound<'_, PyAny>| {
-        let kind = item
-            .get_type()
-            .name()
-            .map_or_else(|_| "object".to_owned(), |name| name.to_string());
-        PyTypeError::new_err(format!("{name}[{index}] must be a number, got {kind}"))
-    };
-    if value.is_instance_of::<pyo3::types::PyString>() || value.is_instance_of::<pyo3::types::PyBytes>() {
+    const EXPECTED: &str = "a sequence of numbers";
+    if value.is_instance_of::<PyString>() || value.is_instance_of::<PyBytes>() {
         return Err(PyTypeError::new_err(format!(
-            "{name} must be a sequence of numbers, got text"
+            "{name} must be {EXPECTED}, got text"
         )));
     }
-    let items = value.try_iter().map_err(|_| {
-        PyTypeError::new_err(format!(
-            "{name} must be a sequence of numbers, got {}",
-            kind_of(value)
-        ))
-    })?;
-    let mut out = Vec::new();
-    for (index, item) in items.enumerate() {
-        let item = item?;
-        if item.is_instance_of::<pyo3::types::PyString>() {
-            return Err(wrong(index, &item));
-        }
-        out.push(item.extract::<f64>().map_err(|_| wrong(index, &item))?);
+    if value.is_instance_of::<PyDict>() || value.is_instance_of::<PySet>() {
+        return Err(not_a(EXPECTED, name, value));
     }
-    Ok(out)
+    items(name, EXPECTED, value, |index, item| {
+        let wrong =
+            || PyTypeError::new_err(format!("{name}[{index}] must be a number, got {}", kind_of(item)));
+        if item.is_instance_of::<PyString>() {
+            return Err(wrong());
+        }
+        item.extract::<f64>().map_err(|_| wrong())
+    })
 }
 
 /// The name of a value's class.
@@ -149,62 +140,68 @@ fn refused(name: &str, array: &Bound<'_, PyUntypedArray>, expected: &str) -> PyE
     ))
 }
 
-/// The items of an iterable, one by one: a false `__len__` reserves no memory.
+/// A value of the wrong class, by name.
+fn not_a(expected: &str, name: &str, value: &Bound<'_, PyAny>) -> PyErr {
+    PyTypeError::new_err(format!("{name} must be {expected}, got {}", kind_of(value)))
+}
+
+/// The items of an iterable that is no str, one by one: a false `__len__` reserves no memory.
 pub(crate) fn items<'py, T>(
     name: &str,
+    expected: &str,
     value: &Bound<'py, PyAny>,
     mut read: impl FnMut(usize, &Bound<'py, PyAny>) -> PyResult<T>,
 ) -> PyResult<Vec<T>> {
-    let wrong = || PyTypeError::new_err(format!("{name} must be a sequence, got {}", kind_of(value)));
-    if value.is_instance_of::<pyo3::types::PyString>() {
-        return Err(wrong());
+    if value.is_instance_of::<PyString>() {
+        return Err(not_a(expected, name, value));
     }
-    value
-        .try_iter()
-        .map_err(|_| wrong())?
+    let iterator = value.try_iter().map_err(|_| not_a(expected, name, value))?;
+    iterator
         .enumerate()
         .map(|(index, item)| read(index, &item?))
         .collect()
 }
 
+/// An array as a list of Python scalars at once; anything else as it is.
+pub(crate) fn plain_list<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    if value.hasattr("tolist")? {
+        value.call_method0("tolist")
+    } else {
+        Ok(value.clone())
+    }
+}
+
 /// Labels as truth values: an array or a sequence of 0/1 or booleans.
 pub(crate) fn labels(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Vec<bool>> {
-    let wrong = |index: usize, item: &Bound<'_, PyAny>| {
-        let shown: String = item.repr().map_or_else(
-            |_| "?".to_owned(),
-            |text| text.to_string().chars().take(40).collect(),
-        );
-        PyValueError::new_err(format!("{name}[{index}] must be 0 or 1, got {shown}"))
-    };
-    // `tolist` turns numpy scalars into Python ones at once.
-    let plain = if value.cast::<PyUntypedArray>().is_ok() {
-        value.call_method0("tolist")?
-    } else {
-        value.clone()
-    };
-    let items = plain.try_iter().map_err(|_| {
-        PyTypeError::new_err(format!(
-            "{name} must be a sequence of 0 and 1, got {}",
-            kind_of(value)
-        ))
-    })?;
-    let mut out = Vec::new();
-    for (index, item) in items.enumerate() {
-        let item = item?;
-        if let Ok(flag) = item.extract::<bool>() {
-            out.push(flag);
-            continue;
-        }
-        if item.is_instance_of::<pyo3::types::PyString>() {
-            return Err(wrong(index, &item));
-        }
-        match item.extract::<f64>() {
-            Ok(0.0) => out.push(false),
-            Ok(1.0) => out.push(true),
-            _ => return Err(wrong(index, &item)),
-        }
+    const EXPECTED: &str = "a sequence of 0 and 1";
+    if value.is_instance_of::<PyString>() {
+        return Err(PyValueError::new_err(format!(
+            "{name} must be {EXPECTED}, got text"
+        )));
     }
-    Ok(out)
+    items(name, EXPECTED, &plain_list(value)?, |index, item| {
+        if let Ok(flag) = item.extract::<bool>() {
+            return Ok(flag);
+        }
+        let number = if item.is_instance_of::<PyString>() {
+            None
+        } else {
+            item.extract::<f64>().ok()
+        };
+        match number {
+            Some(0.0) => Ok(false),
+            Some(1.0) => Ok(true),
+            _ => {
+                let shown = item
+                    .repr()
+                    .map_or_else(|_| "?".to_owned(), |text| text.to_string());
+                let shown: String = shown.chars().take(40).collect();
+                Err(PyValueError::new_err(format!(
+                    "{name}[{index}] must be 0 or 1, got {shown}"
+                )))
+            }
+        }
+    })
 }
 
 /// Embeddings of snippets: rows of float32 or float16 whose last axis is contiguous; rows may be strided.
@@ -299,12 +296,7 @@ pub(crate) fn vector(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Vec<f32>>
     if !usable {
         return Err(refused(name, array, FIX));
     }
-    let own = value.call_method1("astype", ("float32",))?;
-    let own = value
-        .py()
-        .import("numpy")?
-        .call_method1("ascontiguousarray", (own,))?;
-    Ok(own.cast::<PyArray1<f32>>()?.try_readonly()?.to_vec()?)
+    copied(value, "float32")
 }
 
 /// Single-precision scores, moved into an array.

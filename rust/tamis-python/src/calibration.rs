@@ -80,7 +80,7 @@ impl PyCalibration {
             _ => false,
         };
         let size = size
-            .map(|size| items("size", size, |_, n| n.extract::<u64>()))
+            .map(|size| items("size", "a sequence", size, |_, n| n.extract::<u64>()))
             .transpose()?;
         let input = tamis::Input {
             scores: &Scores::extract("scores", scores)?.to_f64(),
@@ -355,8 +355,12 @@ fn labelled_spans(value: &Bound<'_, PyAny>) -> PyResult<tamis::LabelledSpans> {
         return Err(wrong());
     }
     Ok(tamis::LabelledSpans {
-        query: items("evidence[0]", &tuple.get_item(0)?, |_, id| id.extract())?,
-        score: items("evidence[1]", &tuple.get_item(1)?, |_, score| score.extract())?,
+        query: items("evidence[0]", "a sequence", &tuple.get_item(0)?, |_, id| {
+            id.extract()
+        })?,
+        score: items("evidence[1]", "a sequence", &tuple.get_item(1)?, |_, score| {
+            score.extract()
+        })?,
         not_retrieved: tuple.get_item(2)?.extract()?,
     })
 }

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyBool, PyString, PyTuple};
 
-use crate::array::kind_of;
+use crate::array::{items, kind_of};
 use crate::detach::maybe_detach;
 use crate::error::BorderError;
 use crate::identity::identity_out;
@@ -58,16 +58,9 @@ impl PyChunker {
                 "texts must be an iterable of str, got one str",
             ));
         }
-        let items = texts.try_iter().map_err(|_| {
-            PyTypeError::new_err(format!(
-                "texts must be an iterable of str, got {}",
-                kind_of(texts)
-            ))
+        let documents = items("texts", "an iterable of str", texts, |i, text| {
+            document(&format!("texts[{i}]"), text)
         })?;
-        let documents = items
-            .enumerate()
-            .map(|(i, text)| document(&format!("texts[{i}]"), &text?))
-            .collect::<PyResult<_>>()?;
         Ok(self.cut(py, documents))
     }
 

@@ -103,7 +103,10 @@ pub(crate) fn conformal_pvalue<'py>(
 #[pyfunction]
 #[pyo3(name = "_merge_spans")]
 pub(crate) fn merge_spans(spans: &Bound<'_, PyAny>) -> PyResult<Vec<(usize, usize, usize)>> {
-    Ok(tamis::merge_spans(&items("spans", spans, |_, span| {
-        span.extract()
-    })?))
+    Ok(tamis::merge_spans(&items(
+        "spans",
+        "a sequence",
+        spans,
+        |_, span| span.extract(),
+    )?))
 }

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyMapping, PyString};
 use tamis::{Identity, Scalar};
 
-use crate::array::kind_of;
+use crate::array::{items, kind_of, plain_list};
 
 /// Reads an identity; an object with an `identity` attribute (a scorer, a chunker) gives that.
 pub(crate) fn identity(name: &str, value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Identity>> {
@@ -99,42 +99,23 @@ pub(crate) fn column(name: &str, value: Option<&Bound<'_, PyAny>>) -> PyResult<O
             "{name} must be a sequence of ids, one per score, got one string"
         )));
     }
-    let plain = if value.hasattr("tolist")? {
-        value.call_method0("tolist")?
-    } else {
-        value.clone()
-    };
-    let items = plain.try_iter().map_err(|_| {
-        PyTypeError::new_err(format!(
-            "{name} must be a sequence of ids, got {}",
-            kind_of(value)
-        ))
-    })?;
-    let (mut ids, mut numeric) = (Vec::new(), None);
-    for (index, item) in items.enumerate() {
-        let item = item?;
+    let mut numeric = None;
+    let ids = items(name, "a sequence of ids", &plain_list(value)?, |index, item| {
         let is_number = item.is_instance_of::<PyInt>() && !item.is_instance_of::<PyBool>();
         let text = if is_number {
             item.str()?
         } else {
+            let wrong = || format!("{name}[{index}] must be a str or int id, got {}", kind_of(item));
             item.cast::<PyString>()
-                .map_err(|_| {
-                    PyTypeError::new_err(format!(
-                        "{name}[{index}] must be a str or int id, got {}",
-                        kind_of(&item)
-                    ))
-                })?
+                .map_err(|_| PyTypeError::new_err(wrong()))?
                 .clone()
         };
         if *numeric.get_or_insert(is_number) != is_number {
-            return Err(PyTypeError::new_err(format!(
-                "{name}[{index}]: ids of one column must be all str or all int"
-            )));
+            let mixed = format!("{name}[{index}]: ids of one column must be all str or all int");
+            return Err(PyTypeError::new_err(mixed));
         }
-        let text = text
-            .to_str()
-            .map_err(|_| PyValueError::new_err(format!("{name}[{index}] holds a lone surrogate")))?;
-        ids.push(text.to_owned());
-    }
+        let surrogate = |_| PyValueError::new_err(format!("{name}[{index}] holds a lone surrogate"));
+        Ok(text.to_str().map_err(surrogate)?.to_owned())
+    })?;
     Ok(Some(tamis::Column::from_ids(ids)))
 }

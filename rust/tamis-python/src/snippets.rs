@@ -137,7 +137,7 @@ impl PySnippets {
     /// Which snippet holds which labelled span of a document: pairs (label, snippet), the snippet counted in all.
     #[pyo3(name = "_holds")]
     fn holds(&self, document: usize, labels: &Bound<'_, PyAny>) -> PyResult<Vec<(usize, usize)>> {
-        let labels = items("labels", labels, |_, label| label.extract())?;
+        let labels = items("labels", "a sequence", labels, |_, label| label.extract())?;
         let Some((_, text)) = self.0.documents.get(document) else {
             return Err(PyIndexError::new_err(format!(
                 "document {document} is not among the {}",
@@ -173,8 +173,8 @@ impl PySnippets {
     #[staticmethod]
     #[pyo3(name = "_rebuild")]
     fn rebuild(documents: &Bound<'_, PyAny>, spans: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let spans = items("spans", spans, |_, span| span.extract())?;
-        let documents = items("documents", documents, |_, document| {
+        let spans = items("spans", "a sequence", spans, |_, span| span.extract())?;
+        let documents = items("documents", "a sequence", documents, |_, document| {
             let string = document.cast::<PyString>()?;
             Ok((string.clone().unbind(), PyBackedStr::try_from(string.clone())?))
         })?;

@@ -195,5 +195,16 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// A question that needs query ids.
+    pub(crate) fn missing_query(question: &'static str) -> Self {
+        Self::MissingField {
+            question,
+            field: "query",
+            remedy: "pass query= to Calibration.fit",
+        }
+    }
+}
+
 /// Shorthand for results of this crate.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -211,11 +211,7 @@ impl Calibration {
     /// [`Error::NoPositive`] when nothing relevant remains.
     pub fn restrict(&self, keep: &[bool]) -> Result<Self> {
         let (Some(queries), Some(query)) = (&self.queries, &self.positives.query) else {
-            return Err(Error::MissingField {
-                question: "a subset of queries",
-                field: "query",
-                remedy: "pass query= to Calibration.fit",
-            });
+            return Err(Error::missing_query("a subset of queries"));
         };
         if keep.len() != queries.id.len() {
             return Err(Error::LengthMismatch {

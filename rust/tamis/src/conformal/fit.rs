@@ -157,16 +157,11 @@ fn check_length(name: &'static str, expected: usize, got: usize) -> Result<()> {
 }
 
 fn declaration(input: &Input<'_>) -> Result<Option<Declaration>> {
-    let no_query = |question| Error::MissingField {
-        question,
-        field: "query",
-        remedy: "pass query= to Calibration.fit",
-    };
     match (&input.topic, input.queries_independent, &input.document) {
         (Some(_), ..) => Ok(Some(Declaration::Topic)),
-        (None, true, _) if input.query.is_none() => Err(no_query("topic=\"query\"")),
+        (None, true, _) if input.query.is_none() => Err(Error::missing_query("topic=\"query\"")),
         (None, true, _) => Ok(Some(Declaration::Query)),
-        (None, false, Some(_)) if input.query.is_none() => Err(no_query("document=")),
+        (None, false, Some(_)) if input.query.is_none() => Err(Error::missing_query("document=")),
         (None, false, Some(_)) => Ok(Some(Declaration::Document)),
         (None, false, None) => Ok(None),
     }
@@ -334,11 +329,7 @@ fn evidence(query: Option<&Column>, given: LabelledSpans) -> Result<Evidence> {
         not_retrieved,
     } = given;
     let Some(query) = query else {
-        return Err(Error::MissingField {
-            question: "evidence=",
-            field: "query",
-            remedy: "pass query= to Calibration.fit",
-        });
+        return Err(Error::missing_query("evidence="));
     };
     check_length("evidence scores", ids.len(), score.len())?;
     let known: std::collections::HashMap<&str, u32> =

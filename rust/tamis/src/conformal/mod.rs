@@ -7,6 +7,7 @@ mod direction;
 mod fit;
 mod identity;
 mod level;
+mod loss;
 mod pvalue;
 mod rank;
 mod report;

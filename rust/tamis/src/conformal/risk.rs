@@ -6,7 +6,7 @@ use super::calibration::Calibration;
 use super::level::Level;
 use super::select;
 use super::threshold::{Target, Threshold, Unit};
-use crate::{Error, Result};
+use crate::Result;
 
 /// The order in which a betting bound looks at the units. It must not depend on their losses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,14 +21,14 @@ impl Calibration {
     /// The smallest threshold with E\[missed\] ≤ alpha · E\[relevant\] for a new unit: total missed over total relevant.
     ///
     /// Smallest v with Σ miss(v) − alpha Σ n + (1 − alpha) C ≤ 0, C = `max_positives` a bound on the relevant snippets of
-    /// any unit, old or new; if a unit can have more, nothing is promised (risk control of the shifted loss miss − alpha·n; Angelopoulos et al. 2024). Exact; O(n).
+    /// any unit, old or new; if a unit can have more, nothing is promised (risk control of the shifted loss
+    /// miss − alpha·n; Angelopoulos et al. 2024). Exact; O(n).
     ///
     /// # Errors
     ///
-    /// [`Error::MissingField`] without ids of the unit.
+    /// [`crate::Error::MissingField`] without ids of the unit.
     pub fn threshold_total(&self, alpha: &Level, unit: Unit, max_positives: u64) -> Result<Threshold> {
-        let units = self.units_of_positives(unit)?;
-        let n_units = units.iter().max().map_or(0, |&last| last as u64 + 1);
+        let (_, n_units) = self.shares(unit)?;
         let mut scores = self.positives.score.clone();
         let n = BigUint::from(scores.len());
         // Σ miss ≤ (p·N − (q − p)·C)/q, rounded down.
@@ -41,7 +41,7 @@ impl Calibration {
             let k = usize::try_from(&n - allowed).unwrap_or(usize::MAX);
             select::kth_smallest(&mut scores, k.max(1))
         };
-        Ok(self.made(value, alpha, unit, Target::Total, n_units))
+        Ok(self.made(value, alpha, unit, Target::Total, n_units as u64))
     }
 
     /// The smallest threshold whose mean recall for a new unit is at least 1 − alpha with probability 1 − delta over
@@ -53,7 +53,7 @@ impl Calibration {
     ///
     /// # Errors
     ///
-    /// [`Error::MissingField`] without ids of the unit; [`Error::NonFinite`] for a grid value.
+    /// [`crate::Error::MissingField`] without ids of the unit; [`crate::Error::NonFinite`] for a grid value.
     pub fn threshold_pac(
         &self,
         alpha: &Level,
@@ -62,13 +62,12 @@ impl Calibration {
         grid: Option<&[f64]>,
         order: Order,
     ) -> Result<Threshold> {
-        let shares = self.shares(unit)?;
+        let (shares, n_units) = self.shares(unit)?;
         let mut grid = match grid {
             Some(grid) => super::pvalue::sorted_scores(grid)?,
             None => super::pvalue::sorted_scores(&self.positives.score)?,
         };
         grid.dedup();
-        let n_units = shares.iter().map(|share| share.0 + 1).max().unwrap_or(0);
         let mut place: Vec<usize> = (0..n_units).collect();
         if let Order::Seeded(seed) = order {
             shuffle(&mut place, seed);
@@ -79,15 +78,20 @@ impl Calibration {
             .score
             .iter()
             .zip(&shares)
-            .map(|(&score, &(unit, share))| (score, place[unit], share))
+            .map(|(&score, share)| {
+                (
+                    score,
+                    place[share.unit],
+                    1.0 / (share.queries as f64 * share.snippets as f64),
+                )
+            })
             .collect();
         falling.sort_by(|a, b| b.0.total_cmp(&a.0));
         let mut losses = vec![0.0; n_units];
         let (alpha_value, log_inverse_delta) = (alpha.to_f64(), -delta.to_f64().ln());
         let (mut next, mut value) = (0, f64::INFINITY);
         for &candidate in grid.iter().rev() {
-            while let Some(&(score, unit, share)) = falling.get(next).filter(|missed| missed.0 > candidate) {
-                let _ = score;
+            while let Some(&(_, unit, share)) = falling.get(next).filter(|missed| missed.0 > candidate) {
                 losses[unit] += share;
                 next += 1;
             }
@@ -99,60 +103,6 @@ impl Calibration {
         let mut threshold = self.made(value, alpha, unit, Target::Recall, n_units as u64);
         threshold.delta = Some(delta.clone());
         Ok(threshold)
-    }
-
-    /// The unit of each relevant snippet, and the share of the unit's loss that missing it adds.
-    fn shares(&self, unit: Unit) -> Result<Vec<(usize, f64)>> {
-        let units = self.units_of_positives(unit)?;
-        let fallback: Vec<u32> = (0..units.len())
-            .map(|row| u32::try_from(row).unwrap_or(u32::MAX))
-            .collect();
-        let query = match unit {
-            Unit::Snippet => &fallback,
-            _ => self.positives.query.as_ref().unwrap_or(&fallback),
-        };
-        let mut snippets = std::collections::HashMap::new();
-        for &code in query {
-            *snippets.entry(code).or_insert(0_u64) += 1;
-        }
-        let mut queries: std::collections::HashMap<usize, std::collections::HashSet<u32>> =
-            std::collections::HashMap::new();
-        for (&unit, &code) in units.iter().zip(query) {
-            queries.entry(unit).or_default().insert(code);
-        }
-        let share = |(&unit, code): (&usize, &u32)| {
-            let of_query = snippets.get(code).copied().unwrap_or(1) as f64;
-            let of_unit = queries.get(&unit).map_or(1, std::collections::HashSet::len) as f64;
-            (unit, 1.0 / (of_query * of_unit))
-        };
-        Ok(units.iter().zip(query).map(share).collect())
-    }
-
-    /// The unit of each relevant snippet, numbered in the order of their first one.
-    fn units_of_positives(&self, unit: Unit) -> Result<Vec<usize>> {
-        if unit == Unit::Snippet {
-            return Ok((0..self.positives.score.len()).collect());
-        }
-        let query = self.positives.query.as_ref().ok_or(Error::MissingField {
-            question: "unit \"query\"",
-            field: "query",
-            remedy: "pass query= to Calibration.fit",
-        })?;
-        let topics = if unit == Unit::Topic {
-            Some(self.topic_of_query()?)
-        } else {
-            None
-        };
-        let mut number = std::collections::HashMap::new();
-        let named = query
-            .iter()
-            .map(|&code| topics.as_ref().map_or(code, |topics| topics[code as usize]));
-        Ok(named
-            .map(|unit| {
-                let next = number.len();
-                *number.entry(unit).or_insert(next)
-            })
-            .collect())
     }
 }
 

@@ -200,8 +200,8 @@ impl Calibration {
     /// * Topic, query: E\[share of relevant snippets missed\] ≤ alpha, marginally, for a new unit exchangeable with the
     ///   calibration units: (Σ miss + 1)/(K + 1) ≤ alpha (conformal risk control with B = 1, Angelopoulos et al. 2024;
     ///   the quantile of hierarchical conformal prediction, Lee, Barber & Willett 2023, after Dunn, Wasserman & Ramdas
-    ///   2022). A topic's miss is the mean over its queries; units
-    ///   without a relevant snippet are left out, so the promise is for answerable units.
+    ///   2022). A topic's miss is the mean over its queries; units without a relevant snippet are left out, so the
+    ///   promise is for answerable units.
     ///
     /// Exact: integers throughout. O(n) for the selection, O(n log n) where topics are joined from documents.
     ///
@@ -216,8 +216,7 @@ impl Calibration {
                 let k = usize::try_from(k).unwrap_or(usize::MAX);
                 (select::kth_smallest(&mut scores.clone(), k), scores.len() as u64)
             }
-            Unit::Query => self.risk_controlled(alpha, None)?,
-            Unit::Topic => self.risk_controlled(alpha, Some(&self.topic_of_query()?))?,
+            Unit::Query | Unit::Topic => self.risk_controlled(alpha, unit)?,
         };
         Ok(self.made(value, alpha, unit, Target::Recall, n_units))
     }
@@ -245,35 +244,22 @@ impl Calibration {
         }
     }
 
-    /// Threshold and number of units. Each relevant snippet weighs 1/(queries of its topic · snippets of its query).
-    fn risk_controlled(&self, alpha: &Level, topic_of_query: Option<&[u32]>) -> Result<(f64, u64)> {
-        let query = self.positives.query.as_ref().ok_or(Error::MissingField {
-            question: "unit \"query\"",
-            field: "query",
-            remedy: "pass query= to Calibration.fit",
-        })?;
-        let n_queries = self.queries.as_ref().map_or(0, |queries| queries.id.len());
-        let mut snippets = vec![0_u64; n_queries];
-        for &code in query {
-            snippets[code as usize] += 1;
-        }
-        let unit_of = |query: usize| topic_of_query.map_or(query, |topics| topics[query] as usize);
-        let mut queries = vec![0_u64; n_queries];
-        for (code, _) in snippets.iter().enumerate().filter(|(_, count)| **count > 0) {
-            queries[unit_of(code)] += 1;
-        }
-        let n_units = queries.iter().filter(|&&count| count > 0).count() as u64;
+    /// Threshold and number of units. Each relevant snippet weighs its share of its unit's loss.
+    fn risk_controlled(&self, alpha: &Level, unit: Unit) -> Result<(f64, u64)> {
+        let (shares, n_units) = self.shares(unit)?;
+        let n_units = n_units as u64;
 
         // Classes of equal weight 1/d: few, since most queries have few relevant snippets.
         let mut class_of = std::collections::HashMap::new();
         let mut denominators: Vec<BigUint> = Vec::new();
-        let mut items: Vec<select::Weighted> = Vec::with_capacity(query.len());
-        for (&code, &score) in query.iter().zip(&self.positives.score) {
-            let pair = (queries[unit_of(code as usize)], snippets[code as usize]);
-            let class = *class_of.entry(pair).or_insert_with(|| {
-                denominators.push(BigUint::from(pair.0) * pair.1);
-                u32::try_from(denominators.len() - 1).unwrap_or(u32::MAX)
-            });
+        let mut items: Vec<select::Weighted> = Vec::with_capacity(shares.len());
+        for (share, &score) in shares.iter().zip(&self.positives.score) {
+            let class = *class_of
+                .entry((share.queries, share.snippets))
+                .or_insert_with(|| {
+                    denominators.push(BigUint::from(share.queries) * share.snippets);
+                    u32::try_from(denominators.len() - 1).unwrap_or(u32::MAX)
+                });
             items.push((score, class));
         }
         let one = denominators
