@@ -1,0 +1,427 @@
+//! False ends that UAX #29 reports and true ones that it hides: abbreviations, initials, markers, addresses, quotations.
+//!
+//! The rules know characters, not words. Here the word before the terminal and the one after it decide, by tables. Each
+//! decision looks at a bounded stretch around the terminal, so the whole stays linear.
+
+use super::abbreviations::{Kind, lookup};
+use super::class::Class;
+use super::enclosed::is_enclosed;
+use super::rules::{Break, at};
+use super::white::is_white;
+use super::words::{Next, next, token_before};
+
+/// How far back the beginning of an address or of a sentence is looked for, in bytes.
+const REACH: usize = 256;
+
+/// A terminal in its sentence.
+pub(super) struct Candidate<'a> {
+    pub(super) text: &'a str,
+    /// Where the sentence begins.
+    pub(super) start: usize,
+    pub(super) terminal: char,
+    pub(super) kind: Class,
+    pub(super) found: Break,
+    /// A small letter follows a full stop: no end by the rules.
+    pub(super) lower: bool,
+}
+
+/// What follows the terminal and all that belongs to it.
+#[derive(Clone, Copy)]
+struct Following<'a> {
+    /// One past the closing punctuation.
+    closed: usize,
+    /// Whether there is any.
+    has_closing: bool,
+    /// Where the next sentence would begin.
+    end: usize,
+    next: Next<'a>,
+}
+
+impl<'a> Candidate<'a> {
+    /// Where the sentence ends, if it does.
+    pub(super) fn end(&self) -> Option<usize> {
+        let following = self.following()?;
+        if following.next == Next::End {
+            return None;
+        }
+        let ends = if self.kind == Class::ATerm {
+            self.full_stop_ends(&following)
+        } else {
+            self.exclamation_ends(&following)
+        };
+        let quoted = following.has_closing && self.speech_goes_on(&following)
+            || !following.has_closing && is_enclosed(self.text, self.start, self.found.terminal, following.end);
+        (ends && !quoted).then_some(following.end)
+    }
+
+    /// Closing punctuation that the rules leave to the next sentence, and opening one that they take from it.
+    fn following(&self) -> Option<Following<'a>> {
+        let text = self.text;
+        let mut closed = self.found.after;
+        for (offset, c) in text[closed..self.found.closed].char_indices() {
+            let position = self.found.after + offset;
+            if opens(text, position, c) {
+                return self.before_opening(position, c);
+            }
+            closed = position + c.len_utf8();
+        }
+        let mut end = self.found.end;
+        let has_gap = end > closed;
+        let tail = &text[end..];
+        // Emphasis and reference marks: "**Note.** Then", "so it is.¹ Then".
+        if !has_gap && tail.starts_with(is_mark) {
+            let marked = closed + (tail.len() - tail.trim_start_matches(is_mark).len());
+            let spaced = spaces(text, marked);
+            if spaced == marked && marked < text.len() {
+                return (self.terminal.len_utf8() > 1).then(|| self.gather(closed, end));
+            }
+            return Some(self.gather(marked, spaced));
+        }
+        // A space before the closing mark: "Quoi ? »".
+        while has_gap
+            && let Some(c) = text[end..].chars().next()
+            && closes(text, end, c)
+        {
+            closed = end + c.len_utf8();
+            end = spaces(text, closed);
+        }
+        Some(self.gather(closed, end))
+    }
+
+    fn gather(&self, closed: usize, end: usize) -> Following<'a> {
+        Following {
+            closed,
+            has_closing: closed > self.found.after,
+            end,
+            next: next(self.text, end),
+        }
+    }
+
+    /// An opening bracket or quotation mark right after the terminal: a reference mark "[12]" belongs to the sentence,
+    /// anything else to the next.
+    fn before_opening(&self, position: usize, c: char) -> Option<Following<'a>> {
+        let text = self.text;
+        if !matches!(c, '[' | '(' | '{') {
+            return Some(self.gather(position, position));
+        }
+        let inner = &text[position + 1..];
+        let width = inner
+            .bytes()
+            .take(16)
+            .take_while(|byte| byte.is_ascii_alphanumeric() || b",- ".contains(byte))
+            .count();
+        let close = position + 1 + width;
+        if width > 0 && text[close..].starts_with([']', ')']) {
+            let mut closed = close + 1;
+            if text[closed..].starts_with('[') {
+                // "[1][2]": as far as the last.
+                closed = text[closed..]
+                    .find(is_white)
+                    .filter(|&more| more < 16)
+                    .map_or(closed, |more| closed + more);
+            }
+            let end = spaces(text, closed);
+            return (end > closed).then(|| self.gather(closed, end));
+        }
+        (!self.terminal.is_ascii()).then(|| self.gather(position, position))
+    }
+
+    /// Exclamation and question marks, and the full stops of scripts that use theirs for nothing else.
+    fn exclamation_ends(&self, following: &Following<'_>) -> bool {
+        if !self.terminal.is_ascii() {
+            return true;
+        }
+        let text = self.text;
+        let has_gap = following.end > following.closed;
+        // "(!)", "[?]": a remark on the words before.
+        let before = text[self.start..self.found.terminal].trim_end_matches(['!', '?']);
+        if following.has_closing && before.ends_with(['(', '[']) {
+            return false;
+        }
+        match following.next {
+            Next::Lower(_) => has_gap && !following.has_closing && self.begins_small(),
+            // "?page=2", "!=", "a!b": part of an address or an expression, unless a space was forgotten.
+            Next::Upper(..) | Next::Letter(_) if !has_gap && !following.has_closing => !self.is_in_address(),
+            Next::Upper(word, _) => {
+                self.terminal != '!'
+                    || following.has_closing
+                    || !kind_of(token_before(text, self.found.terminal)).has(Kind::BANG)
+                    || starts_sentence(word, false)
+            }
+            Next::Other(c) => has_gap && !"&+=/|<>~^%".contains(c),
+            _ => has_gap || following.has_closing || matches!(following.next, Next::Open(_)),
+        }
+    }
+
+    fn full_stop_ends(&self, following: &Following<'_>) -> bool {
+        let text = self.text;
+        let stop = self.found.terminal;
+        let has_gap = following.end > following.closed;
+        let token = token_before(text, stop);
+        let dots = text[self.start..stop].ends_with(['.', '…']);
+        if self.lower {
+            // Text without capitals: "it rained. we stayed."
+            return has_gap
+                && !following.has_closing
+                && !dots
+                && matches!(following.next, Next::Lower(_))
+                && self.begins_small()
+                && token.chars().count() > 1
+                && token.chars().all(char::is_alphabetic)
+                && !kind_of(token).abbreviates();
+        }
+        if dots {
+            return has_gap || following.has_closing;
+        }
+        if !has_gap && !following.has_closing {
+            // Nothing between the stop and what follows: a space forgotten, or a number, a name, a file.
+            return match following.next {
+                Next::Letter(_) => !self.is_abbreviation(token, following.next) && !is_number(token),
+                Next::Open(_) => !token.is_ascii() || token.len() > 1,
+                Next::Other(c) => !c.is_ascii() || c == '<',
+                _ => false,
+            };
+        }
+        token.is_empty() || !self.is_abbreviation(token, following.next)
+    }
+
+    /// Whether a sentence goes on after the token with a stop, before what follows.
+    fn is_abbreviation(&self, token: &str, following: Next<'_>) -> bool {
+        let text = self.text;
+        let from = self.found.terminal - token.len();
+        let first = text[self.start..from].trim_start_matches(|c: char| is_white(c) || "([*_-–•#>".contains(c));
+        let whole = first.is_empty() && from - self.start < REACH;
+        if is_number(token) {
+            // "1. First", "2.1. Scope"; "am 3. Oktober".
+            return whole || matches!(following, Next::Upper(word, _) if is_ordinal(token) && kind_of(word).has(Kind::MONTHNAME));
+        }
+        let mut letters = token.chars().filter(|c| c.is_alphanumeric());
+        let (Some(initial), second) = (letters.next(), letters.next()) else {
+            return false;
+        };
+        if second.is_none() && !token.contains('.') {
+            return self.is_initial(initial, from, whole, following);
+        }
+        if whole && is_numeral(token) {
+            return true;
+        }
+        // Thai and Lao end no sentence with a full stop, but many an abbreviation.
+        if ('\u{e00}'..='\u{eff}').contains(&initial) {
+            return true;
+        }
+        let kind = kind_of(token);
+        if kind.has(Kind::TITLE) {
+            return true;
+        }
+        if kind.has(Kind::NUMBER) && is_counted(text, following) {
+            return true;
+        }
+        if kind.has(Kind::MONTH) && matches!(following, Next::Digit | Next::Lower(_) | Next::Letter(_)) {
+            return true;
+        }
+        if kind.has(Kind::FINAL) {
+            return match following {
+                Next::Upper(word, _) => token.ends_with(".m") && is_time_word(word),
+                Next::Letter(_) => true,
+                _ => false,
+            };
+        }
+        let ordinary = kind.has(Kind::ORDINARY) || is_acronym(token) || !kind.abbreviates() && lacks_vowels(token);
+        ordinary && !begins(text, following)
+    }
+
+    /// "J. Smith", "К. Маркс", "د. أحمد"; "A. First"; but "vitamin D. It".
+    fn is_initial(&self, initial: char, from: usize, whole: bool, following: Next<'_>) -> bool {
+        if initial.is_numeric() {
+            return false;
+        }
+        let has_case = initial.is_uppercase() || initial.is_lowercase();
+        if whole && has_case {
+            return true;
+        }
+        match initial {
+            _ if has_case => {
+                let before = self.text[self.start..from].trim_end_matches(is_white);
+                !kind_of(token_before(self.text, self.start + before.len())).has(Kind::LETTERED)
+                    && !(kind_of_letter(initial).has(Kind::FINAL) && matches!(following, Next::Upper(..)))
+                    && !begins(self.text, following)
+            }
+            // Hebrew and Arabic, Thai and Lao.
+            '\u{590}'..='\u{8ff}' | '\u{e00}'..='\u{eff}' | '\u{fb1d}'..='\u{fdff}' => true,
+            _ => false,
+        }
+    }
+
+    /// Whether the sentence is written without a capital at its beginning.
+    fn begins_small(&self) -> bool {
+        self.text[self.start..]
+            .chars()
+            .take(64)
+            .find(|c| c.is_alphanumeric())
+            .is_some_and(char::is_lowercase)
+    }
+
+    /// Whether the terminal stands in an address, a path or an expression.
+    fn is_in_address(&self) -> bool {
+        let mut from = self.found.terminal.saturating_sub(REACH).max(self.start);
+        while !self.text.is_char_boundary(from) {
+            from += 1;
+        }
+        let before = &self.text[from..self.found.terminal];
+        let run = before.rsplit(is_white).next().unwrap_or(before);
+        run.contains(['/', '=', '@', '\\', '&', '#', '_', '$', '<', '{']) || run.starts_with("www.")
+    }
+
+    /// Direct speech with its reporting clause: 「…。」と言った, “……。”他说。, "Stop!" he cried.
+    fn speech_goes_on(&self, following: &Following<'_>) -> bool {
+        match following.next {
+            Next::Letter(c) if following.end == following.closed => {
+                ('\u{3041}'..='\u{309f}').contains(&c) || is_reported(&self.text[following.end..])
+            }
+            _ => false,
+        }
+    }
+}
+
+/// One past the spaces at a byte; soft newlines are spaces.
+fn spaces(text: &str, from: usize) -> usize {
+    let mut position = from;
+    while let Some((c, Class::Sp)) = at(text, position) {
+        position += c.len_utf8();
+    }
+    position
+}
+
+/// Marks that are set after the stop and belong to the sentence.
+fn is_mark(c: char) -> bool {
+    matches!(c, '*' | '_' | '`' | '~' | '†' | '‡' | '¹' | '²' | '³' | '⁰'..='⁹')
+}
+
+/// Whether punctuation right after a terminal opens something new.
+fn opens(text: &str, position: usize, c: char) -> bool {
+    match c {
+        '(' | '[' | '{' | '（' | '［' | '「' | '『' | '《' | '〈' | '【' | '〔' | '¿' | '¡' => true,
+        '“' | '‘' | '«' | '‹' | '„' | '‚' | '»' | '›' => text[position + c.len_utf8()..]
+            .chars()
+            .next()
+            .is_some_and(char::is_alphanumeric),
+        _ => false,
+    }
+}
+
+/// Whether punctuation after a space closes what the sentence has opened.
+fn closes(text: &str, position: usize, c: char) -> bool {
+    match c {
+        ')' | ']' | '}' | '）' | '」' | '』' | '》' | '】' => true,
+        '»' | '›' | '”' => !opens(text, position, c) && !text[position + c.len_utf8()..].starts_with(char::is_alphanumeric),
+        _ => false,
+    }
+}
+
+/// What the tables know of a word, as it is written.
+fn kind_of(word: &str) -> Kind {
+    if word.len() > 24 {
+        return Kind::NONE;
+    }
+    let capital = word.chars().next().is_some_and(char::is_uppercase);
+    let kind = if word.bytes().any(|byte| byte.is_ascii_uppercase() || byte >= 0x80) {
+        lookup(&word.to_lowercase())
+    } else {
+        lookup(word)
+    };
+    if kind.has(Kind::CAPITAL) && !capital { Kind::NONE } else { kind }
+}
+
+fn kind_of_letter(letter: char) -> Kind {
+    kind_of(letter.encode_utf8(&mut [0; 4]))
+}
+
+/// Digits, with stops between them.
+fn is_number(token: &str) -> bool {
+    token.contains(char::is_numeric) && token.chars().all(|c| c.is_numeric() || c == '.')
+}
+
+fn is_ordinal(token: &str) -> bool {
+    token.chars().count() <= 2 && token.chars().all(char::is_numeric)
+}
+
+/// Roman numerals, as list markers.
+fn is_numeral(token: &str) -> bool {
+    token.len() <= 6 && token.bytes().all(|byte| b"IVXLC".contains(&byte))
+        || token.len() <= 5 && token.bytes().all(|byte| b"ivx".contains(&byte))
+}
+
+/// Letters parted by stops: "U.S", "p.m", "Ph.D", "т.е", "พ.ศ".
+fn is_acronym(token: &str) -> bool {
+    token.contains('.')
+        && token.split('.').all(|part| {
+            let letters = part.chars().filter(|c| c.is_alphabetic()).count();
+            (1..=2).contains(&letters) && part.chars().all(|c| !c.is_ascii_digit() && c != '_' && c != '@')
+        })
+}
+
+/// A capitalised short word without vowels is no word: "Hwy", "Blvd", "Sgt".
+fn lacks_vowels(token: &str) -> bool {
+    let mut bytes = token.bytes();
+    (2..=5).contains(&token.len())
+        && bytes.next().is_some_and(|first| first.is_ascii_uppercase())
+        && bytes.all(|byte| byte.is_ascii_lowercase())
+        && !token.bytes().any(|byte| b"aeiouyAEIOUY".contains(&byte))
+}
+
+/// Whether a number follows: digits, a Roman numeral, a section sign, or one of these in brackets.
+fn is_counted(text: &str, following: Next<'_>) -> bool {
+    match following {
+        Next::Digit | Next::Lower(_) | Next::Letter(_) | Next::Other('§' | '#' | '№' | '±' | '-' | '–') => true,
+        Next::Upper(word, _) => {
+            word.bytes().all(|byte| b"IVXLCDM".contains(&byte))
+                || word.len() == 1
+                || word.contains(|c: char| c.is_ascii_digit())
+        }
+        Next::Open(inside) => matches!(next(text, inside), Next::Digit),
+        _ => false,
+    }
+}
+
+/// Whether what follows begins a sentence even after an abbreviation.
+fn begins(text: &str, following: Next<'_>) -> bool {
+    match following {
+        Next::Upper(word, stop) => starts_sentence(word, stop),
+        Next::Open(inside) => {
+            let quotes = !text[..inside].ends_with(['(', '[', '{', '（']);
+            match next(text, inside) {
+                Next::Upper(word, stop) => quotes || starts_sentence(word, stop),
+                _ => false,
+            }
+        }
+        Next::Other(c) => matches!(c, '•' | '–' | '—' | '*' | '#' | '-'),
+        _ => false,
+    }
+}
+
+fn starts_sentence(word: &str, stop: bool) -> bool {
+    !stop && kind_of(word).has(Kind::STARTER)
+}
+
+/// What follows "a.m." and "p.m." in the middle of a sentence.
+fn is_time_word(word: &str) -> bool {
+    kind_of(word).has(Kind::WEEKDAY)
+        || kind_of(word).has(Kind::MONTHNAME)
+        || (2..=4).contains(&word.len()) && word.ends_with('T') && word.bytes().all(|byte| byte.is_ascii_uppercase())
+        || matches!(word, "UTC" | "ET" | "PT")
+}
+
+/// Whether a reporting clause begins: a few characters, then a verb of saying, then a comma or full stop.
+fn is_reported(tail: &str) -> bool {
+    let mut last = '\0';
+    for c in tail.chars().take(10) {
+        if matches!(c, '，' | '。' | '！' | ',') {
+            return matches!(last, '说' | '道' | '问' | '喊' | '叫' | '答' | '想' | '說' | '問' | '言' | '話');
+        }
+        if matches!(c, '：' | ':' | '？' | '\n') {
+            return false;
+        }
+        last = c;
+    }
+    false
+}
