@@ -48,7 +48,7 @@ impl PyChunker {
     /// The snippets of one text.
     fn chunk(&self, py: Python<'_>, text: &Bound<'_, PyAny>) -> PyResult<PySnippets> {
         let document = document("text", text)?;
-        Ok(self.cut(py, vec![document]))
+        Ok(cut(py, vec![document], |texts| self.0.chunk_many(texts)))
     }
 
     /// The snippets of many texts.
@@ -61,7 +61,13 @@ impl PyChunker {
         let documents = items("texts", "an iterable of str", texts, |i, text| {
             document(&format!("texts[{i}]"), text)
         })?;
-        Ok(self.cut(py, documents))
+        Ok(cut(py, documents, |texts| self.0.chunk_many(texts)))
+    }
+
+    /// The sentences of one text.
+    fn sentences(&self, py: Python<'_>, text: &Bound<'_, PyAny>) -> PyResult<PySnippets> {
+        let document = document("text", text)?;
+        Ok(cut(py, vec![document], |texts| self.0.sentences(texts)))
     }
 
     fn __repr__(&self) -> String {
@@ -86,15 +92,18 @@ impl PyChunker {
     }
 }
 
-impl PyChunker {
-    fn cut(&self, py: Python<'_>, documents: Vec<(Py<PyString>, PyBackedStr)>) -> PySnippets {
-        let bytes = documents.iter().map(|(_, text)| text.len()).sum();
-        let spans = maybe_detach(py, bytes, || {
-            let texts: Vec<&str> = documents.iter().map(|(_, text)| &**text).collect();
-            self.0.chunk_many(&texts)
-        });
-        PySnippets::new(documents, spans)
-    }
+/// Cuts with the lock released where the texts are long.
+fn cut(
+    py: Python<'_>,
+    documents: Vec<(Py<PyString>, PyBackedStr)>,
+    by: impl Fn(&[&str]) -> tamis::Spans + Sync,
+) -> PySnippets {
+    let bytes = documents.iter().map(|(_, text)| text.len()).sum();
+    let spans = maybe_detach(py, bytes, || {
+        let texts: Vec<&str> = documents.iter().map(|(_, text)| &**text).collect();
+        by(&texts)
+    });
+    PySnippets::new(documents, spans)
 }
 
 /// A text both as Python holds it and as the core reads it (borrowed; non-ASCII text is encoded once and cached).

@@ -1,11 +1,20 @@
 //! Text into snippets: runs of whole sentences with exact spans.
 
+mod abbreviations;
+mod class;
+mod enclosed;
 mod labels;
+mod newline;
 mod offsets;
+mod refine;
+mod rules;
+mod scan;
 mod sentences;
 mod spans;
+mod tables;
 mod white;
 mod window;
+mod words;
 
 pub use labels::{Hold, holds};
 pub use offsets::code_points;

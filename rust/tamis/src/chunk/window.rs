@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::offsets::{backward, forward};
-use super::sentences::{BOUNDARY_TABLE, sentence_ends};
+use super::sentences::{BOUNDARY_TABLE, SentenceEnds};
 use super::spans::Spans;
 use super::white::{is_boundary, is_white, trimmed};
 use crate::conformal::{Identity, Scalar};
@@ -90,10 +90,25 @@ impl Chunker {
         spans
     }
 
+    /// The sentences of many texts, without the white space around them: what snippets are made of. Linear.
+    pub fn sentences<S: AsRef<str>>(&self, texts: &[S]) -> Spans {
+        let mut spans = Spans::default();
+        for (document, text) in texts.iter().enumerate() {
+            let text = text.as_ref();
+            let mut from = 0;
+            for end in SentenceEnds::new(text) {
+                if let Some((start, end)) = trimmed(text, std::mem::replace(&mut from, end), end) {
+                    spans.push(document, start, end);
+                }
+            }
+        }
+        spans
+    }
+
     fn pieces(&self, text: &str) -> Vec<Piece> {
         let mut pieces: Vec<Piece> = Vec::new();
         let (mut sentence_start, mut counted, mut count) = (0, 0, 0);
-        for sentence_end in sentence_ends(text) {
+        for sentence_end in SentenceEnds::new(text) {
             let mut rest = trimmed(text, sentence_start, sentence_end);
             sentence_start = sentence_end;
             while let Some((start, end)) = rest {
