@@ -4,7 +4,7 @@ use super::tables::words::{SLOTS, WORDS};
 
 /// A set of the classes that `rust/tables/data/abbreviations.txt` defines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Kind(u16);
+pub(super) struct Kind(u32);
 
 impl Kind {
     pub(super) const NONE: Self = Self(0);
@@ -28,8 +28,6 @@ impl Kind {
     pub(super) const LETTERED: Self = Self(256);
     /// A name that ends with an exclamation mark.
     pub(super) const BANG: Self = Self(512);
-    /// Holds only for the word with a capital.
-    pub(super) const CAPITAL: Self = Self(1024);
 
     pub(super) const fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
@@ -41,17 +39,34 @@ impl Kind {
     }
 }
 
-/// The kind of a word in lower case, without its last stop. One hash (FNV-1a) and, mostly, one look.
-pub(super) fn lookup(word: &str) -> Kind {
+/// The kind of a word without its last stop, as it is written. One hash (FNV-1a over the word in lower case) and, mostly,
+/// one look; only a word beyond ASCII is copied.
+pub(super) fn kind_of(word: &str) -> Kind {
+    if word.len() > LONGEST {
+        return Kind::NONE;
+    }
+    let capital = word.chars().next().is_some_and(char::is_uppercase);
+    if word.is_ascii() {
+        lookup(word, capital)
+    } else {
+        lookup(&word.to_lowercase(), capital)
+    }
+}
+
+/// No word of the table is longer, in bytes; tested.
+const LONGEST: usize = 40;
+
+fn lookup(word: &str, capital: bool) -> Kind {
     let hash = word.bytes().fold(0x811c_9dc5_u32, |hash, byte| {
-        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+        (hash ^ u32::from(byte.to_ascii_lowercase())).wrapping_mul(0x0100_0193)
     });
     let mut slot = hash as usize % SLOTS.len();
     // At most half of the slots are taken, so an empty one comes soon.
     while let Some(number) = usize::from(SLOTS[slot]).checked_sub(1) {
         let (known, kind) = WORDS[number];
-        if known == word {
-            return Kind(kind);
+        if known.eq_ignore_ascii_case(word) {
+            let (any, capitals) = (kind & 0xFFFF, kind >> 16);
+            return Kind(if capital { any | capitals } else { any });
         }
         slot = (slot + 1) % SLOTS.len();
     }
@@ -66,11 +81,14 @@ mod tests {
     fn every_word_is_found_and_no_other() {
         assert!(WORDS.len() > 800);
         for (word, kind) in WORDS {
-            assert_eq!(lookup(word), Kind(kind));
+            assert!(word.len() <= LONGEST);
+            assert_eq!(lookup(word, true), Kind(kind & 0xFFFF | kind >> 16));
+            assert_eq!(kind_of(word), Kind(kind & 0xFFFF), "{word} is not in lower case");
         }
-        for unknown in ["", "sieve", "evidence", "u", "Dr"] {
-            assert_eq!(lookup(unknown), Kind::NONE, "{unknown}");
+        for unknown in ["", "sieve", "evidence", "u", "猫"] {
+            assert_eq!(kind_of(unknown), Kind::NONE, "{unknown}");
         }
-        assert!(lookup("dr").has(Kind::TITLE) && lookup("u.s").has(Kind::ORDINARY));
+        assert!(kind_of("Dr").has(Kind::TITLE) && kind_of("U.S").has(Kind::ORDINARY));
+        assert!(kind_of("Ill").abbreviates() && !kind_of("ill").abbreviates());
     }
 }

@@ -7,6 +7,13 @@ use super::white::is_white;
 
 /// Whether the newline that begins at this byte (`\n`, `\r` or `\r\n`) is soft. Cost: the white space around it.
 pub(super) fn is_soft(text: &str, at: usize) -> bool {
+    // The common case first: a line ends and the next begins with a word.
+    if let Some(before) = at.checked_sub(1)
+        && let [b'!'..=b'~', b'\n', b'A'..=b'Z' | b'a'..=b'z', b'a'..=b'h' | b'j'..=b'u' | b'w' | b'y' | b'z', ..] =
+            text.as_bytes()[before..]
+    {
+        return true;
+    }
     let width = if text[at..].starts_with("\r\n") { 2 } else { 1 };
     !is_blank_before(text, at) && !starts_anew(&text[at + width..])
 }

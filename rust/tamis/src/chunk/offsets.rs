@@ -11,11 +11,19 @@ pub fn code_points(text: &str, bytes: impl IntoIterator<Item = usize>) -> Vec<us
     bytes
         .into_iter()
         .map(|byte| {
-            count += text[at..byte].chars().count();
+            count += length(text, at, byte);
             at = byte;
             count
         })
         .collect()
+}
+
+/// The number of code points between two bytes: those that do not continue a character. Vector code on every machine.
+pub(super) fn length(text: &str, start: usize, end: usize) -> usize {
+    text.as_bytes()[start..end]
+        .iter()
+        .filter(|byte| byte.cast_signed() >= -0x40)
+        .count()
 }
 
 /// The byte position `n` code points after `from`, at most `end`.

@@ -3,7 +3,7 @@
 //! The rules know characters, not words. Here the word before the terminal and the one after it decide, by tables. Each
 //! decision looks at a bounded stretch around the terminal, so the whole stays linear.
 
-use super::abbreviations::{Kind, lookup};
+use super::abbreviations::{Kind, kind_of};
 use super::class::Class;
 use super::enclosed::is_enclosed;
 use super::rules::{Break, at};
@@ -23,6 +23,8 @@ pub(super) struct Candidate<'a> {
     pub(super) found: Break,
     /// A small letter follows a full stop: no end by the rules.
     pub(super) lower: bool,
+    /// Whether a mark that opens a quotation or bracket may lie in the sentence.
+    pub(super) may_be_enclosed: bool,
 }
 
 /// What follows the terminal and all that belongs to it.
@@ -40,6 +42,9 @@ struct Following<'a> {
 impl<'a> Candidate<'a> {
     /// Where the sentence ends, if it does.
     pub(super) fn end(&self) -> Option<usize> {
+        if !self.may_be_enclosed && self.is_plain() {
+            return Some(self.found.end);
+        }
         let following = self.following()?;
         if following.next == Next::End {
             return None;
@@ -50,8 +55,35 @@ impl<'a> Candidate<'a> {
             self.exclamation_ends(&following)
         };
         let quoted = following.has_closing && self.speech_goes_on(&following)
-            || !following.has_closing && is_enclosed(self.text, self.start, self.found.terminal, following.end);
+            || !following.has_closing
+                && self.may_be_enclosed
+                && is_enclosed(self.text, self.start, self.found.terminal, following.end);
         (ends && !quoted).then_some(following.end)
+    }
+
+    /// The common case, decided first: after an ordinary word in ASCII letters, a space and a capital.
+    fn is_plain(&self) -> bool {
+        let bytes = self.text.as_bytes();
+        let Break {
+            terminal,
+            after,
+            closed,
+            end,
+        } = self.found;
+        if !(self.terminal.is_ascii() && closed == after && end > closed && bytes.get(end).is_some_and(u8::is_ascii_uppercase)) {
+            return false;
+        }
+        let before = &bytes[self.start..terminal];
+        let length = before.iter().rev().take_while(|byte| byte.is_ascii_alphabetic()).count();
+        let word = &self.text[terminal - length..terminal];
+        // Begun by a space, so that the letters are the whole token.
+        let whole = length > 1 && before.len() > length && matches!(before[before.len() - length - 1], b' ' | b'\n');
+        whole
+            && if self.kind == Class::ATerm {
+                !kind_of(word).abbreviates() && !lacks_vowels(word)
+            } else {
+                !kind_of(word).has(Kind::BANG)
+            }
     }
 
     /// Closing punctuation that the rules leave to the next sentence, and opening one that they take from it.
@@ -316,20 +348,6 @@ fn closes(text: &str, position: usize, c: char) -> bool {
         '»' | '›' | '”' => !opens(text, position, c) && !text[position + c.len_utf8()..].starts_with(char::is_alphanumeric),
         _ => false,
     }
-}
-
-/// What the tables know of a word, as it is written.
-fn kind_of(word: &str) -> Kind {
-    if word.len() > 24 {
-        return Kind::NONE;
-    }
-    let capital = word.chars().next().is_some_and(char::is_uppercase);
-    let kind = if word.bytes().any(|byte| byte.is_ascii_uppercase() || byte >= 0x80) {
-        lookup(&word.to_lowercase())
-    } else {
-        lookup(word)
-    };
-    if kind.has(Kind::CAPITAL) && !capital { Kind::NONE } else { kind }
 }
 
 fn kind_of_letter(letter: char) -> Kind {

@@ -64,6 +64,16 @@ pub(super) fn after_separator(text: &str, separator: usize, c: char) -> usize {
 
 /// Rules SB5 to SB11 at a terminal.
 pub(super) fn after_terminal(text: &str, terminal: usize, c: char, kind: Class) -> Verdict {
+    // The common case first: a space and a capital.
+    if let [b' ', b'A'..=b'Z', ..] = text.as_bytes()[terminal + c.len_utf8()..] {
+        let after = terminal + c.len_utf8();
+        return Verdict::Break(Break {
+            terminal,
+            after,
+            closed: after,
+            end: after + 1,
+        });
+    }
     let after = marks(text, terminal + c.len_utf8());
     let next = at(text, after);
     if kind == Class::ATerm

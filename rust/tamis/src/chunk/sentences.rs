@@ -1,6 +1,9 @@
 //! Sentence boundaries: scan, rules of UAX #29, refinement.
 
+use std::iter::Peekable;
+
 use super::class::Class;
+use super::enclosed::opening_marks;
 use super::refine::Candidate;
 use super::rules::{Verdict, after_separator, after_terminal, at};
 use super::scan::Hits;
@@ -14,6 +17,9 @@ pub const BOUNDARY_TABLE: &str = "uax29-17.0+2";
 pub(super) struct SentenceEnds<'a> {
     text: &'a str,
     hits: Hits<'a>,
+    /// Bytes of marks that open quotations and brackets, and the last one seen.
+    marks: Peekable<memchr::Memchr3<'a>>,
+    mark: Option<usize>,
     /// Where the present sentence begins.
     start: usize,
     /// What lies before it has been decided.
@@ -28,6 +34,8 @@ impl<'a> SentenceEnds<'a> {
         Self {
             text,
             hits: Hits::new(text),
+            marks: opening_marks(text.as_bytes()).peekable(),
+            mark: None,
             start: 0,
             decided: 0,
             pending: None,
@@ -73,13 +81,17 @@ impl<'a> SentenceEnds<'a> {
         None
     }
 
-    fn after(&self, position: usize, c: char, kind: Class) -> Option<usize> {
+    fn after(&mut self, position: usize, c: char, kind: Class) -> Option<usize> {
         let (found, lower) = match after_terminal(self.text, position, c, kind) {
             Verdict::Break(found) => (found, false),
             Verdict::Lower(found) => (found, true),
             Verdict::None => return None,
         };
+        while let Some(mark) = self.marks.next_if(|&mark| mark < position) {
+            self.mark = Some(mark);
+        }
         Candidate {
+            may_be_enclosed: self.mark.is_some_and(|mark| mark >= self.start),
             text: self.text,
             start: self.start,
             terminal: c,

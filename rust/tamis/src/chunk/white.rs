@@ -8,10 +8,22 @@ pub(crate) fn is_white(c: char) -> bool {
     c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c)
 }
 
+fn is_white_byte(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t'..=b'\r' | 0x1c..=0x1f)
+}
+
 /// The part of `[start, end)` without the white space at its ends; `None` if nothing is left.
 ///
 /// White space that a combining mark stands on is one grapheme cluster with it, and stays.
 pub(crate) fn trimmed(text: &str, start: usize, end: usize) -> Option<(usize, usize)> {
+    // The common case first: between ASCII characters that are not white, nothing is undecided.
+    let bytes = &text.as_bytes()[start..end];
+    if let Some(last) = bytes.iter().rposition(|byte| !is_white_byte(*byte))
+        && bytes[0].is_ascii_graphic()
+        && bytes[last].is_ascii_graphic()
+    {
+        return Some((start, start + last + 1));
+    }
     let slice = &text[start..end];
     let front = slice.trim_start_matches(is_white);
     if front.is_empty() {

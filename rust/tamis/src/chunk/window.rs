@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::offsets::{backward, forward};
+use super::offsets::{backward, forward, length};
 use super::sentences::{BOUNDARY_TABLE, SentenceEnds};
 use super::spans::Spans;
 use super::white::{is_boundary, is_white, trimmed};
@@ -112,7 +112,7 @@ impl Chunker {
             let mut rest = trimmed(text, sentence_start, sentence_end);
             sentence_start = sentence_end;
             while let Some((start, end)) = rest {
-                count += text[counted..start].chars().count();
+                count += length(text, counted, start);
                 let first = count;
                 // The first piece of a text has no neighbour before it; every other leaves room for the overlap.
                 let room = if pieces.is_empty() {
@@ -120,7 +120,8 @@ impl Chunker {
                 } else {
                     self.max_chars - self.overlap
                 };
-                let whole = forward(text, start, end, self.max_chars) == end;
+                // No text has more code points than bytes.
+                let whole = end - start <= self.max_chars || forward(text, start, end, self.max_chars) == end;
                 let cut = if whole {
                     end
                 } else {
@@ -128,7 +129,7 @@ impl Chunker {
                 };
                 // A cut inside a cluster of white space and a mark may leave white space alone, which is nothing.
                 if let Some((_, last)) = trimmed(text, start, cut) {
-                    count += text[start..last].chars().count();
+                    count += length(text, start, last);
                     counted = last;
                     pieces.push(Piece {
                         start,
@@ -170,7 +171,7 @@ impl Chunker {
             if whole == next
                 && let Some(tail) = tail(text, start, last.end, budget)
             {
-                first = last.last - text[tail..last.end].chars().count();
+                first = last.last - length(text, tail, last.end);
                 start = tail;
             } else {
                 (start, first) = (pieces[whole].start, pieces[whole].first);
