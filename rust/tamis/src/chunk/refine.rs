@@ -177,7 +177,7 @@ impl<'a> Candidate<'a> {
             Next::Upper(word, _) => {
                 self.terminal != '!'
                     || following.has_closing
-                    || !kind_of(token_before(text, self.found.terminal)).has(Kind::BANG)
+                    || !kind_of(token_before(text, self.start, self.found.terminal)).has(Kind::BANG)
                     || starts_sentence(word, false)
             }
             Next::Other(c) => has_gap && !"&+=/|<>~^%".contains(c),
@@ -189,7 +189,7 @@ impl<'a> Candidate<'a> {
         let text = self.text;
         let stop = self.found.terminal;
         let has_gap = following.end > following.closed;
-        let token = token_before(text, stop);
+        let token = token_before(text, self.start, stop);
         let dots = text[self.start..stop].ends_with(['.', '…']);
         if self.lower {
             // Text without capitals: "it rained. we stayed."
@@ -274,7 +274,7 @@ impl<'a> Candidate<'a> {
         match initial {
             _ if has_case => {
                 let before = self.text[self.start..from].trim_end_matches(is_white);
-                !kind_of(token_before(self.text, self.start + before.len())).has(Kind::LETTERED)
+                !kind_of(token_before(self.text, self.start, self.start + before.len())).has(Kind::LETTERED)
                     && !(kind_of_letter(initial).has(Kind::FINAL) && matches!(following, Next::Upper(..)))
                     && !begins(self.text, following)
             }

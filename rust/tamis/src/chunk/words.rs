@@ -6,10 +6,10 @@ use super::white::is_white;
 const LONGEST: usize = 40;
 
 /// The token that ends at a byte: letters and digits with the stops, apostrophes and signs inside, back to a space, a
-/// bracket, a quote or a dash.
-pub(super) fn token_before(text: &str, end: usize) -> &str {
+/// bracket, a quote or a dash, and not before `start`.
+pub(super) fn token_before(text: &str, start: usize, end: usize) -> &str {
     let mut from = end;
-    for (at, c) in text[..end].char_indices().rev() {
+    for (at, c) in text[start..end].char_indices().rev().map(|(at, c)| (start + at, c)) {
         let inside = match c {
             '.' | '&' | '\'' | '’' | '_' | '@' => true,
             ..'\u{80}' => c.is_ascii_alphanumeric(),
@@ -31,7 +31,7 @@ pub(super) fn token_before(text: &str, end: usize) -> &str {
 
 /// Punctuation and signs beyond ASCII that part words.
 fn is_sign(c: char) -> bool {
-    matches!(c, '\u{80}'..='©' | '«'..='´' | '¶'..='¹' | '»'..='¿' | '×' | '÷'
+    matches!(c, '\u{feff}' | '\u{200b}' | '\u{2060}' | '\u{80}'..='©' | '«'..='´' | '¶'..='¹' | '»'..='¿' | '×' | '÷'
         | '\u{2010}'..='\u{205e}' | '\u{2190}'..='\u{2bff}' | '\u{2e00}'..='\u{2e7f}' | '\u{3000}'..='\u{303f}'
         | '\u{fe10}'..='\u{fe6f}' | '\u{ff00}'..='\u{ff0f}' | '\u{ff1a}'..='\u{ff20}' | '\u{ff3b}'..='\u{ff40}'
         | '\u{ff5b}'..='\u{ff65}')
