@@ -27,17 +27,12 @@ pub(super) fn is_enclosed(text: &str, start: usize, terminal: usize, end: usize)
     after.starts_with(char::is_lowercase)
 }
 
-/// Bytes of characters that may open a quotation or bracket, ascending: the quotation marks of general punctuation and of
-/// CJK have 0x80 as their second byte.
-pub(super) fn opening_marks(text: &[u8]) -> memchr::Memchr3<'_> {
-    memchr::memchr3_iter(b'"', b'(', 0x80, text)
-}
-
 /// The mark that closes what is open at `end`, of what opened since `from`.
 fn opened(text: &str, from: usize, end: usize) -> Option<char> {
     let bytes = &text.as_bytes()[from..end];
     let mut open = None;
-    for hit in opening_marks(bytes) {
+    // The quotation marks of general punctuation and of CJK have 0x80 as their second byte.
+    for hit in memchr::memchr3_iter(b'"', b'(', 0x80, bytes) {
         let at = from + hit;
         match bytes[hit] {
             b'"' => {

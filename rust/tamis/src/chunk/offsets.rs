@@ -33,6 +33,10 @@ pub(super) fn length(text: &str, start: usize, end: usize) -> usize {
 
 /// The byte position `n` code points after `from`, at most `end`.
 pub(crate) fn forward(text: &str, from: usize, end: usize, n: usize) -> usize {
+    // The common case first: as many bytes as code points.
+    if n < end - from && text.as_bytes()[from..from + n].is_ascii() {
+        return from + n;
+    }
     text[from..end]
         .char_indices()
         .nth(n)
@@ -43,6 +47,9 @@ pub(crate) fn forward(text: &str, from: usize, end: usize, n: usize) -> usize {
 pub(crate) fn backward(text: &str, start: usize, from: usize, n: usize) -> usize {
     if n == 0 {
         return from;
+    }
+    if n < from - start && text.as_bytes()[from - n..from].is_ascii() {
+        return from - n;
     }
     text[start..from]
         .char_indices()

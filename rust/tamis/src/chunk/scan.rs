@@ -11,9 +11,11 @@
 /// Bytes of characters that may be a terminal or a separator, ascending; a character may be hit twice.
 pub(super) struct Hits<'a> {
     bytes: &'a [u8],
-    /// First byte of the block that `mask` describes.
+    /// First byte of the block that the masks describe.
     block: usize,
-    mask: u32,
+    terminals: u32,
+    openings: u32,
+    last_opening: Option<usize>,
 }
 
 const BLOCK: usize = 32;
@@ -21,10 +23,26 @@ const BLOCK: usize = 32;
 impl<'a> Hits<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         let bytes = text.as_bytes();
+        let (terminals, openings) = masks(bytes, 0);
         Self {
             bytes,
             block: 0,
-            mask: mask(bytes, 0),
+            terminals,
+            openings,
+            last_opening: None,
+        }
+    }
+
+    /// Whether a mark that opens a quotation or bracket may lie at or after a byte and before the hit given last.
+    pub(super) fn has_opening_since(&self, byte: usize) -> bool {
+        self.last_opening.is_some_and(|mark| mark >= byte)
+    }
+
+    /// Notes the last of some marks of this block.
+    #[inline]
+    fn note(&mut self, marks: u32) {
+        if marks != 0 {
+            self.last_opening = Some(self.block + marks.ilog2() as usize);
         }
     }
 }
@@ -34,22 +52,25 @@ impl Iterator for Hits<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<usize> {
-        while self.mask == 0 {
+        while self.terminals == 0 {
+            self.note(self.openings);
             self.block += BLOCK;
             if self.block >= self.bytes.len() {
+                self.openings = 0;
                 return None;
             }
-            self.mask = mask(self.bytes, self.block);
+            (self.terminals, self.openings) = masks(self.bytes, self.block);
         }
-        let at = self.block + self.mask.trailing_zeros() as usize;
-        self.mask &= self.mask - 1;
-        Some(at)
+        let bit = self.terminals.trailing_zeros();
+        self.terminals &= self.terminals - 1;
+        self.note(self.openings & ((1 << bit) - 1));
+        Some(self.block + bit as usize)
     }
 }
 
-/// One bit per byte of the block at `at`, set where [`may_end`].
+/// One bit per byte of the block at `at`: set where [`may_end`], and where [`may_open`].
 #[inline]
-fn mask(bytes: &[u8], at: usize) -> u32 {
+fn masks(bytes: &[u8], at: usize) -> (u32, u32) {
     // The first block has no byte before it and the last may be short: byte by byte.
     let pair = at.checked_sub(1).and_then(|before| {
         Some((
@@ -58,12 +79,22 @@ fn mask(bytes: &[u8], at: usize) -> u32 {
         ))
     });
     match pair {
-        Some((previous, block)) => block_mask(previous, block),
-        None => (at..bytes.len().min(at + BLOCK)).fold(0, |mask, i| {
+        Some((previous, block)) => block_masks(previous, block),
+        None => (at..bytes.len().min(at + BLOCK)).fold((0, 0), |(ends, opens), i| {
             let previous = i.checked_sub(1).map_or(0, |before| bytes[before]);
-            mask | u32::from(may_end(previous, bytes[i])) << (i - at)
+            (
+                ends | u32::from(may_end(previous, bytes[i])) << (i - at),
+                opens | u32::from(may_open(previous, bytes[i])) << (i - at),
+            )
         }),
     }
+}
+
+/// Whether a byte belongs to a mark that may open a quotation or bracket, given the byte before it: `"`, `(`, and the
+/// quotation marks and brackets of general and of CJK punctuation.
+#[inline]
+fn may_open(previous: u8, byte: u8) -> bool {
+    byte == b'"' || byte == b'(' || previous == 0x80 && (0x8C..=0x9D).contains(&byte)
 }
 
 /// Whether a byte belongs to a character that may be a terminal or separator, given the byte before it.
@@ -90,16 +121,17 @@ fn may_end(previous: u8, byte: u8) -> bool {
     }
 }
 
-/// [`may_end`] for a block. Without branches and byte by byte, so that the compiler makes vector code of it on every machine.
+/// [`may_end`] and [`may_open`] for a block. Without branches and byte by byte, so that the compiler makes vector code of it on every machine.
 #[inline]
-fn block_mask(previous: &[u8; BLOCK], block: &[u8; BLOCK]) -> u32 {
-    let mut flags = [0_u8; BLOCK];
-    for (flag, &v) in flags.iter_mut().zip(block) {
+fn block_masks(previous: &[u8; BLOCK], block: &[u8; BLOCK]) -> (u32, u32) {
+    let (mut flags, mut opens) = ([0_u8; BLOCK], [0_u8; BLOCK]);
+    for ((flag, open), &v) in flags.iter_mut().zip(&mut opens).zip(block) {
+        *open = u8::from((v == b'"') | (v == b'('));
         *flag = u8::from((v == b'.') | (v == b'!') | (v == b'?') | (v == b'\n') | (v == b'\r'));
     }
     if !block.is_ascii() {
         let within = |v: u8, low: u8, high: u8| v.wrapping_sub(low) <= high - low;
-        for (flag, (&p, &v)) in flags.iter_mut().zip(previous.iter().zip(block)) {
+        for ((flag, open), (&p, &v)) in flags.iter_mut().zip(&mut opens).zip(previous.iter().zip(block)) {
             let two = (p == 0xC2) & (v == 0x85)
                 | (p == 0xD6) & (v == 0x89)
                 | (p == 0xD8) & within(v, 0x9D, 0x9F)
@@ -117,15 +149,20 @@ fn block_mask(previous: &[u8; BLOCK], block: &[u8; BLOCK]) -> u32 {
                 | (p == 0xEA) & within(v, 0x80, 0xAF)
                 | (p == 0xF0) & within(v, 0x80, 0x9E);
             *flag |= u8::from(two | inner | lead);
+            *open |= u8::from((p == 0x80) & within(v, 0x8C, 0x9D));
         }
     }
-    bits(&flags)
+    (bits(&flags), bits(&opens))
 }
 
 /// Bytes of 0 or 1 as bits, by one multiplication for eight: byte i of the factor brings bit 8·i to bit 56 + i.
 #[inline]
 fn bits(flags: &[u8; BLOCK]) -> u32 {
     let (eights, _) = flags.as_chunks::<8>();
+    // Most blocks have none.
+    if eights.iter().fold(0, |any, eight| any | u64::from_le_bytes(*eight)) == 0 {
+        return 0;
+    }
     eights.iter().enumerate().fold(0, |mask, (i, eight)| {
         let byte = u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56;
         #[expect(clippy::cast_possible_truncation, reason = "eight bits")]
@@ -181,8 +218,9 @@ mod tests {
     fn blocks_compute_what_is_defined() {
         for previous in 0..=u8::MAX {
             for byte in 0..=u8::MAX {
-                let expected = if may_end(previous, byte) { u32::MAX } else { 0 };
-                assert_eq!(block_mask(&[previous; BLOCK], &[byte; BLOCK]), expected, "{previous:x} {byte:x}");
+                let all = |set: bool| if set { u32::MAX } else { 0 };
+                let expected = (all(may_end(previous, byte)), all(may_open(previous, byte)));
+                assert_eq!(block_masks(&[previous; BLOCK], &[byte; BLOCK]), expected, "{previous:x} {byte:x}");
             }
         }
     }

@@ -1,9 +1,6 @@
 //! Sentence boundaries: scan, rules of UAX #29, refinement.
 
-use std::iter::Peekable;
-
 use super::class::Class;
-use super::enclosed::opening_marks;
 use super::refine::Candidate;
 use super::rules::{Verdict, after_separator, after_terminal, at};
 use super::scan::Hits;
@@ -17,9 +14,6 @@ pub const BOUNDARY_TABLE: &str = "uax29-17.0+2";
 pub(super) struct SentenceEnds<'a> {
     text: &'a str,
     hits: Hits<'a>,
-    /// Bytes of marks that open quotations and brackets, and the last one seen.
-    marks: Peekable<memchr::Memchr3<'a>>,
-    mark: Option<usize>,
     /// Where the present sentence begins.
     start: usize,
     /// What lies before it has been decided.
@@ -34,8 +28,6 @@ impl<'a> SentenceEnds<'a> {
         Self {
             text,
             hits: Hits::new(text),
-            marks: opening_marks(text.as_bytes()).peekable(),
-            mark: None,
             start: 0,
             decided: 0,
             pending: None,
@@ -53,12 +45,15 @@ impl<'a> SentenceEnds<'a> {
             while !self.text.is_char_boundary(position) {
                 position -= 1;
             }
-            let Some((c, kind)) = at(self.text, position) else {
-                continue;
-            };
             if position < self.decided {
                 continue;
             }
+            // The common case first.
+            let read = match self.text.as_bytes()[position] {
+                b'.' => Some(('.', Class::ATerm)),
+                _ => at(self.text, position),
+            };
+            let Some((c, kind)) = read else { continue };
             self.decided = position + c.len_utf8();
             let end = match kind {
                 Class::CR | Class::LF | Class::Sep => {
@@ -81,17 +76,14 @@ impl<'a> SentenceEnds<'a> {
         None
     }
 
-    fn after(&mut self, position: usize, c: char, kind: Class) -> Option<usize> {
+    fn after(&self, position: usize, c: char, kind: Class) -> Option<usize> {
         let (found, lower) = match after_terminal(self.text, position, c, kind) {
             Verdict::Break(found) => (found, false),
             Verdict::Lower(found) => (found, true),
             Verdict::None => return None,
         };
-        while let Some(mark) = self.marks.next_if(|&mark| mark < position) {
-            self.mark = Some(mark);
-        }
         Candidate {
-            may_be_enclosed: self.mark.is_some_and(|mark| mark >= self.start),
+            may_be_enclosed: self.hits.has_opening_since(self.start),
             text: self.text,
             start: self.start,
             terminal: c,

@@ -239,12 +239,14 @@ fn tail(text: &str, window_start: usize, end: usize, budget: usize) -> Option<us
         }
         previous = Some(c);
     }
-    // No word begins here: a grapheme cluster, known by its context since the window's start.
-    text[window_start..end]
-        .grapheme_indices(true)
-        .map(|(at, cluster)| (window_start + at, cluster))
-        .find(|&(at, cluster)| at >= from && !cluster.chars().all(is_white))
+    // No word begins here: a grapheme cluster, by its context since the window's start and no further, so that a text of
+    // nothing but flags costs no more.
+    let window = &text[window_start..end];
+    let first = text[from..end].char_indices().map(|(at, c)| (from + at, c));
+    first
+        .filter(|&(_, c)| !is_white(c))
         .map(|(at, _)| at)
+        .find(|&at| is_boundary(window, at - window_start))
 }
 
 /// Commas, semicolons, colons and dashes; of scripts that have their own, Armenian, Arabic, Ethiopic, Khmer, Tibetan and
