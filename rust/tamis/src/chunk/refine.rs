@@ -42,8 +42,13 @@ struct Following<'a> {
 impl<'a> Candidate<'a> {
     /// Where the sentence ends, if it does.
     pub(super) fn end(&self) -> Option<usize> {
-        if !self.may_be_enclosed && self.is_plain() {
-            return Some(self.found.end);
+        if self.lower && !self.begins_small() {
+            return None;
+        }
+        if self.is_plain() {
+            let end = self.found.end;
+            let goes_on = self.may_be_enclosed && is_enclosed(self.text, self.start, self.found.terminal, end);
+            return (!goes_on).then_some(end);
         }
         let following = self.following()?;
         if following.next == Next::End {
@@ -197,7 +202,6 @@ impl<'a> Candidate<'a> {
                 && !following.has_closing
                 && !dots
                 && matches!(following.next, Next::Lower(_))
-                && self.begins_small()
                 && token.chars().count() > 1
                 && token.chars().all(char::is_alphabetic)
                 && !kind_of(token).abbreviates();
