@@ -24,35 +24,68 @@ pub(super) fn length(text: &str, start: usize, end: usize) -> usize {
     if bytes.is_ascii() {
         return bytes.len();
     }
-    // Sums that fit in a byte are vector code on every machine.
-    let first = |byte: &u8| u8::from(byte.cast_signed() >= -0x40);
-    let (blocks, rest) = bytes.as_chunks::<64>();
-    let sum = |bytes: &[u8]| usize::from(bytes.iter().map(first).sum::<u8>());
-    blocks.iter().map(|block| sum(block)).sum::<usize>() + sum(rest)
+    let (blocks, rest) = bytes.as_chunks::<BLOCK>();
+    blocks.iter().map(|block| firsts(block)).sum::<usize>() + firsts(rest)
+}
+
+const BLOCK: usize = 64;
+
+/// How many of at most 64 bytes begin a character: a sum that fits in a byte is vector code on every machine.
+fn firsts(bytes: &[u8]) -> usize {
+    usize::from(bytes.iter().map(|&byte| u8::from(is_first(byte))).sum::<u8>())
+}
+
+fn is_first(byte: u8) -> bool {
+    byte.cast_signed() >= -0x40
 }
 
 /// The byte position `n` code points after `from`, at most `end`.
 pub(crate) fn forward(text: &str, from: usize, end: usize, n: usize) -> usize {
-    // The common case first: as many bytes as code points.
-    if n < end - from && text.as_bytes()[from..from + n].is_ascii() {
-        return from + n;
+    let bytes = &text.as_bytes()[from..end];
+    let (mut at, mut left) = (0, n);
+    for block in bytes.as_chunks::<BLOCK>().0 {
+        let count = firsts(block);
+        if count > left {
+            break;
+        }
+        (at, left) = (at + BLOCK, left - count);
     }
-    text[from..end]
-        .char_indices()
-        .nth(n)
-        .map_or(end, |(at, _)| from + at)
+    let rest = bytes[at..].iter().enumerate().filter(|(_, byte)| is_first(**byte));
+    rest.map(|(offset, _)| from + at + offset).nth(left).unwrap_or(end)
 }
 
 /// The byte position `n` code points before `from`, at least `start`.
 pub(crate) fn backward(text: &str, start: usize, from: usize, n: usize) -> usize {
-    if n == 0 {
-        return from;
+    let bytes = &text.as_bytes()[start..from];
+    let (mut at, mut left) = (bytes.len(), n);
+    for block in bytes.as_rchunks::<BLOCK>().1.iter().rev() {
+        let count = firsts(block);
+        if count >= left {
+            break;
+        }
+        (at, left) = (at - BLOCK, left - count);
     }
-    if n < from - start && text.as_bytes()[from - n..from].is_ascii() {
-        return from - n;
+    if left == 0 {
+        return start + at;
     }
-    text[start..from]
-        .char_indices()
-        .nth_back(n - 1)
-        .map_or(start, |(at, _)| start + at)
+    let rest = bytes[..at].iter().enumerate().rev().filter(|(_, byte)| is_first(**byte));
+    rest.map(|(offset, _)| start + offset).nth(left - 1).unwrap_or(start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn steps_are_those_of_chars(text in "[a-cé猫🛠]{0,300}", from in 0_usize..300, n in 0_usize..300) {
+            let from = text.char_indices().nth(from).map_or(text.len(), |(at, _)| at);
+            let ahead = text[from..].char_indices().nth(n).map_or(text.len(), |(at, _)| from + at);
+            prop_assert_eq!(forward(&text, from, text.len(), n), ahead);
+            let behind = n.checked_sub(1).map_or(from, |n| text[..from].char_indices().nth_back(n).map_or(0, |(at, _)| at));
+            prop_assert_eq!(backward(&text, 0, from, n), behind);
+            prop_assert_eq!(length(&text, from, text.len()), text[from..].chars().count());
+        }
+    }
 }

@@ -8,7 +8,7 @@ use super::class::Class;
 use super::enclosed::is_enclosed;
 use super::rules::{Break, at};
 use super::white::is_white;
-use super::words::{Next, next, token_before};
+use super::words::{Next, is_letter, next, token_before};
 
 /// How far back the beginning of an address or of a sentence is looked for, in bytes.
 const REACH: usize = 256;
@@ -340,7 +340,7 @@ fn opens(text: &str, position: usize, c: char) -> bool {
         '“' | '‘' | '«' | '‹' | '„' | '‚' | '»' | '›' => text[position + c.len_utf8()..]
             .chars()
             .next()
-            .is_some_and(char::is_alphanumeric),
+            .is_some_and(is_letter),
         _ => false,
     }
 }
@@ -349,7 +349,7 @@ fn opens(text: &str, position: usize, c: char) -> bool {
 fn closes(text: &str, position: usize, c: char) -> bool {
     match c {
         ')' | ']' | '}' | '）' | '」' | '』' | '》' | '】' => true,
-        '»' | '›' | '”' => !opens(text, position, c) && !text[position + c.len_utf8()..].starts_with(char::is_alphanumeric),
+        '»' | '›' | '”' => !opens(text, position, c) && !text[position + c.len_utf8()..].starts_with(is_letter),
         _ => false,
     }
 }

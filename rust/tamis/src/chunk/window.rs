@@ -120,8 +120,9 @@ impl Chunker {
                 } else {
                     self.max_chars - self.overlap
                 };
-                // No text has more code points than bytes.
-                let whole = end - start <= self.max_chars || forward(text, start, end, self.max_chars) == end;
+                // No text has more code points than bytes, and none fewer than a quarter.
+                let whole = end - start <= self.max_chars
+                    || end - start <= self.max_chars.saturating_mul(4) && length(text, start, end) <= self.max_chars;
                 let cut = if whole {
                     end
                 } else {

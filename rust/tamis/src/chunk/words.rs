@@ -1,5 +1,6 @@
 //! The word before a terminal and the word after it, as far as they decide.
 
+use super::class::{Class, class};
 use super::white::is_white;
 
 /// No abbreviation is longer: a longer token is cut, and then unknown.
@@ -61,21 +62,22 @@ pub(super) fn next(text: &str, from: usize) -> Next<'_> {
     let Some(c) = text[from..].chars().next() else {
         return Next::End;
     };
+    let kind = class(c);
     match c {
-        _ if c.is_numeric() => Next::Digit,
-        _ if c.is_uppercase() => {
+        _ if kind == Class::Numeric => Next::Digit,
+        _ if kind == Class::Upper => {
             let word = word_at(text, from);
             let after = from + word.len();
             // "I." closes a sentence as often as it begins a name.
             Next::Upper(word, text[after..].starts_with('.'))
         }
-        _ if c.is_lowercase() => Next::Lower(word_at(text, from)),
-        _ if c.is_alphabetic() => Next::Letter(c),
+        _ if kind == Class::Lower => Next::Lower(word_at(text, from)),
+        _ if kind == Class::OLetter => Next::Letter(c),
         '(' | '[' | '{' | '"' | '\'' | '“' | '‘' | '„' | '‚' | '«' | '‹' | '「' | '『' | '（' | '《' | '【' | '¿' | '¡' => {
             Next::Open(from + c.len_utf8())
         }
         // As an opening quotation mark, in German books and in Swedish.
-        '»' | '›' | '”' | '’' if text[from + c.len_utf8()..].starts_with(char::is_alphanumeric) => {
+        '»' | '›' | '”' | '’' if text[from + c.len_utf8()..].starts_with(is_letter) => {
             Next::Open(from + c.len_utf8())
         }
         _ => Next::Other(c),
@@ -88,8 +90,16 @@ fn word_at(text: &str, from: usize) -> &str {
     let end = tail
         .char_indices()
         .take(LONGEST)
-        .take_while(|(_, c)| c.is_alphanumeric())
+        .take_while(|(_, c)| is_letter(*c))
         .last()
         .map_or(0, |(at, c)| at + c.len_utf8());
     &tail[..end]
+}
+
+/// A letter, digit or mark on one.
+pub(super) fn is_letter(c: char) -> bool {
+    matches!(
+        class(c),
+        Class::Lower | Class::Upper | Class::OLetter | Class::Numeric | Class::Extend
+    )
 }
