@@ -77,7 +77,8 @@ class Chunker:
     """Cuts text into snippets: runs of whole sentences of at most `max_chars` code points.
 
     Sentences end where UAX #29 ends them, over text in which the newlines of hard-wrapped
-    paragraphs count as spaces; blank lines, list items and headings begin anew. Whole sentences are
+    paragraphs count as spaces; blank lines, list items and headings begin anew. Abbreviations,
+    initials, addresses and the like end none (see `sentences`). Whole sentences are
     packed into windows. Neighbours share as many whole trailing sentences as fit in `overlap`;
     where not even one fits, the tail of the last sentence from the beginning of a word. A sentence
     that is too long is cut at clause punctuation, else at a space, else between grapheme clusters.
@@ -93,6 +94,9 @@ class Chunker:
         Limit of a snippet in code points, white space inside counted.
     overlap : int, default 100
         Limit of what neighbours share in code points; 0 <= overlap < max_chars.
+    segmenter : str, optional
+        Name of a sentence segmenter of your own: `chunk` and `chunk_many` then ask for the
+        `boundaries` that it found, and the name is part of the identity.
 
     Raises
     ------
@@ -114,7 +118,12 @@ class Chunker:
     ['A sieve keeps the grain.', 'It lets the dust fall.']
     """
 
-    def __new__(cls, max_chars: int | None = None, overlap: int | None = None) -> Chunker: ...
+    def __new__(
+        cls,
+        max_chars: int | None = None,
+        overlap: int | None = None,
+        segmenter: str | None = None,
+    ) -> Chunker: ...
     @property
     def max_chars(self) -> int:
         """The limit of a snippet in code points."""
@@ -124,20 +133,29 @@ class Chunker:
         """The limit of what neighbours share in code points."""
 
     @property
+    def segmenter(self) -> str | None:
+        """The name of the caller's sentence segmenter, or None for our own."""
+
+    @property
     def identity(self) -> dict[str, Any]:
         """What two chunkers must agree on to cut alike.
 
-        Flat and JSON-able: the limits and the version of the boundary rules. A calibration stores
+        Flat and JSON-able: the limits, and the version of the boundary rules and tables or the name
+        of the caller's segmenter. A calibration stores
         it, and use on another chunking is refused.
         """
 
-    def chunk(self, text: str) -> Snippets:
+    def chunk(self, text: str, boundaries: Sequence[int] | None = None) -> Snippets:
         """The snippets of one text.
 
         Parameters
         ----------
         text : str
             Blank text has no snippets.
+        boundaries : sequence of int, optional
+            Where the sentences of a chunker with `segmenter=` end, in code points, strictly
+            ascending; the end of the text may be left out. One inside a grapheme cluster is passed
+            over.
 
         Returns
         -------
@@ -147,17 +165,30 @@ class Chunker:
         Raises
         ------
         ValueError
-            The text holds a lone surrogate.
+            The text holds a lone surrogate. Boundaries that do not ascend or lie beyond the text
+            (named), that are missing although the chunker has a `segmenter`, or given although it
+            has none.
         TypeError
             Not a str.
         """
 
-    def chunk_many(self, texts: Iterable[str]) -> Snippets:
+    def chunk_many(
+        self,
+        texts: Iterable[str],
+        boundaries: Iterable[Sequence[int]] | None = None,
+        threads: int | None = None,
+    ) -> Snippets:
         """The snippets of many texts.
 
         Parameters
         ----------
         texts : iterable of str
+        boundaries : iterable of sequences of int, optional
+            For each text as in `chunk`.
+        threads : int, optional
+            How many threads share the texts; by default 1, the caller's. They live for the call, and
+            the result is the same. Other Python threads run meanwhile. Boundaries given are read on
+            the caller's thread.
 
         Returns
         -------
@@ -170,6 +201,28 @@ class Chunker:
             A text holds a lone surrogate; names its index.
         TypeError
             One str instead of several, or something else than a str; names its index.
+        """
+
+    def sentences(self, text: str) -> Snippets:
+        """The sentences of one text.
+
+        What snippets are packed from, each without the white space around it, of any length: by our
+        own rules, whatever the limits or the `segmenter`. UAX #29, with single newlines inside a
+        paragraph as spaces, less the ends that abbreviations, initials, addresses, list markers and
+        quotations only seem to make.
+
+        Raises
+        ------
+        ValueError
+            The text holds a lone surrogate.
+        TypeError
+            Not a str.
+
+        Examples
+        --------
+        >>> from tamis import Chunker
+        >>> [s.text for s in Chunker().sentences("Dr. Ahn left at 4 p.m. She was late.")]
+        ['Dr. Ahn left at 4 p.m.', 'She was late.']
         """
 
     def __eq__(self, value: object, /) -> bool: ...
@@ -195,6 +248,25 @@ class Snippets:
         """The texts of all snippets.
 
         Cost: one str for each snippet, and nothing else: no positions are computed.
+        """
+
+    def offsets(self) -> NDArray[np.int64]:
+        """Where all snippets begin and end in their documents.
+
+        Returns
+        -------
+        ndarray of int64, shape (n_snippets, 2)
+            Start and end (half-open) in code points, in the order of the snippets.
+
+        Notes
+        -----
+        Cost: one pass over the text when first read, none for ASCII; then one array.
+
+        Examples
+        --------
+        >>> from tamis import Chunker
+        >>> Chunker(30, 0).chunk("A sieve keeps the grain. It lets the dust fall.").offsets().tolist()
+        [[0, 24], [25, 47]]
         """
 
     def _spans(self) -> list[tuple[int, int, int]]:

@@ -171,6 +171,16 @@ pub(crate) fn plain_list<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, 
     }
 }
 
+/// Pairs of positions as an int64 array of shape [n, 2].
+pub(crate) fn pairs<'py>(py: Python<'py>, pairs: &[(usize, usize)]) -> PyResult<Bound<'py, PyAny>> {
+    let flat = pairs
+        .iter()
+        .flat_map(|&(first, second)| [first, second])
+        .map(i64::try_from)
+        .collect::<Result<Vec<_>, _>>()?;
+    Ok(flat.into_pyarray(py).reshape([pairs.len(), 2])?.into_any())
+}
+
 /// Labels as truth values: an array or a sequence of 0/1 or booleans.
 pub(crate) fn labels(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Vec<bool>> {
     const EXPECTED: &str = "a sequence of 0 and 1";

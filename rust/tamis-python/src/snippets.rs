@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyList, PySlice, PyString, PyTuple};
 
-use crate::array::items;
+use crate::array::{items, pairs};
 use crate::detach::maybe_detach;
 use crate::error::BorderError;
 
@@ -122,6 +122,11 @@ impl PySnippets {
                 .iter()
                 .map(|span| &self.0.documents[span.document].1[span.start..span.end]),
         )
+    }
+
+    /// Where all snippets begin and end in their documents.
+    fn offsets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        pairs(py, self.0.code_points(py))
     }
 
     /// (document, start, end) of all snippets in code points.

@@ -32,6 +32,35 @@ pub enum Error {
         length: usize,
     },
 
+    /// A sentence boundary given by the caller that does not ascend, or lies beyond its text.
+    #[error(
+        "boundaries[{document}][{index}] is {position}: each must be greater than the one before ({previous}) and at most the length of its text in code points ({length})"
+    )]
+    Boundary {
+        /// The text.
+        document: usize,
+        /// Position among its boundaries.
+        index: usize,
+        /// What was given.
+        position: usize,
+        /// The boundary before it, or 0.
+        previous: usize,
+        /// Length of the text in code points.
+        length: usize,
+    },
+
+    /// Boundaries for more or fewer texts than there are, or none for a chunker that needs them, or some for one that
+    /// finds its own.
+    #[error(
+        "got boundaries for {got} texts, expected {expected}: a Chunker(segmenter=NAME) needs boundaries= for each text, any other finds its own"
+    )]
+    BoundariesFor {
+        /// How many texts need boundaries.
+        expected: usize,
+        /// For how many they were given.
+        got: usize,
+    },
+
     /// A level that is no decimal and no fraction.
     #[error("{name} must be a decimal such as 0.1 or a fraction such as \"1/10\", got {text:?}")]
     LevelSyntax {

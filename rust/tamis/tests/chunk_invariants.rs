@@ -1,6 +1,8 @@
 //! What holds for every text: exact spans, nothing lost, never over the limit, no containment.
 #![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
 
+use std::num::NonZero;
+
 use proptest::prelude::*;
 use tamis::{Chunker, Error, Span, Spans, code_points, holds};
 use unicode_segmentation::UnicodeSegmentation;
@@ -188,7 +190,7 @@ fn limits_that_cannot_move_on_are_refused() {
 fn many_texts_keep_their_positions() {
     let spans = Chunker::new(10, 2)
         .unwrap()
-        .chunk_many(&["One. Two.", "", " \n ", "Three."]);
+        .chunk_many(&["One. Two.", "", " \n ", "Three."], NonZero::<usize>::MIN);
     let documents: Vec<usize> = spans.as_slice().iter().map(|span| span.document).collect();
     assert_eq!(documents, [0, 3]);
     assert_eq!(spans.of_document(3).len(), 1);

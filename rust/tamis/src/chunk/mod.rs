@@ -3,6 +3,7 @@
 mod abbreviations;
 mod class;
 mod enclosed;
+mod given;
 mod labels;
 mod newline;
 mod offsets;
@@ -12,6 +13,7 @@ mod scan;
 mod sentences;
 mod spans;
 mod tables;
+mod threads;
 mod white;
 mod window;
 mod words;

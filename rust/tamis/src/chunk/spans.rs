@@ -49,6 +49,11 @@ impl Spans {
         self.0.push(Span { document, start, end });
     }
 
+    /// Appends the spans of later documents.
+    pub(crate) fn append(&mut self, mut later: Self) {
+        self.0.append(&mut later.0);
+    }
+
     /// The spans as a slice.
     pub fn as_slice(&self) -> &[Span] {
         &self.0

@@ -1,12 +1,15 @@
 //! Sentences packed into windows.
 
 use std::collections::BTreeMap;
+use std::num::NonZero;
 
 use unicode_segmentation::UnicodeSegmentation;
 
+use super::given::byte_ends;
 use super::offsets::{backward, forward, length};
 use super::sentences::{BOUNDARY_TABLE, SentenceEnds};
 use super::spans::Spans;
+use super::threads::{cut as cut_shares, shares};
 use super::white::{is_boundary, is_white, trimmed};
 use crate::conformal::{Identity, Scalar};
 use crate::{Error, Result};
@@ -17,12 +20,14 @@ use crate::{Error, Result};
 ///   grapheme cluster longer than the limit, between code points.
 /// * Neighbours share as many whole trailing sentences as fit in `overlap`; where not even one fits, the tail of the last
 ///   sentence from the beginning of a word (else of a grapheme cluster).
+/// * Sentences are found by our own rules, or by the caller's segmenter, which then is part of the identity.
 /// * Every code point that is not white space lies in a snippet; starts and ends strictly ascend; no snippet begins or
 ///   ends with white space. White space inside counts to the length.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Chunker {
     max_chars: usize,
     overlap: usize,
+    segmenter: Option<Box<str>>,
 }
 
 /// A sentence, or a part of one that is too long, without the white space around it.
@@ -49,7 +54,24 @@ impl Chunker {
         if overlap >= max_chars {
             return Err(Error::ChunkLimits { max_chars, overlap });
         }
-        Ok(Self { max_chars, overlap })
+        Ok(Self {
+            max_chars,
+            overlap,
+            segmenter: None,
+        })
+    }
+
+    /// The same chunker over sentences that the caller's segmenter of this name finds: every call must then give their
+    /// ends ([`Chunker::chunk_given`]).
+    #[must_use]
+    pub fn with_segmenter(mut self, name: impl Into<Box<str>>) -> Self {
+        self.segmenter = Some(name.into());
+        self
+    }
+
+    /// The name of the caller's segmenter, if it is not our own.
+    pub fn segmenter(&self) -> Option<&str> {
+        self.segmenter.as_deref()
     }
 
     /// The limit of a snippet in code points.
@@ -69,25 +91,63 @@ impl Chunker {
             ("chunker".to_owned(), Scalar::Text("sentences".to_owned())),
             ("max_chars".to_owned(), number(self.max_chars)),
             ("overlap".to_owned(), number(self.overlap)),
-            ("boundaries".to_owned(), Scalar::Text(BOUNDARY_TABLE.to_owned())),
+            (
+                "boundaries".to_owned(),
+                Scalar::Text(match &self.segmenter {
+                    Some(name) => format!("given: {name}"),
+                    None => BOUNDARY_TABLE.to_owned(),
+                }),
+            ),
         ]))
     }
 
-    /// The snippets of one text. Linear in the text for given limits.
+    /// The snippets of one text, by our own sentences. Linear in the text for given limits.
     pub fn chunk(&self, text: &str) -> Spans {
-        self.chunk_many(&[text])
+        self.chunk_many(&[text], NonZero::<usize>::MIN)
     }
 
-    /// The snippets of many texts; [`super::Span::document`] is the position of the text.
-    pub fn chunk_many<S: AsRef<str>>(&self, texts: &[S]) -> Spans {
-        let mut spans = Spans::default();
-        for (document, text) in texts.iter().enumerate() {
-            let text = text.as_ref();
-            self.pack(text, &self.pieces(text), |start, end| {
-                spans.push(document, start, end);
+    /// The snippets of many texts, by our own sentences; [`super::Span::document`] is the position of the text.
+    ///
+    /// With more than one thread the texts are shared out by length; the result is the same.
+    pub fn chunk_many<S: AsRef<str> + Sync>(&self, texts: &[S], threads: NonZero<usize>) -> Spans {
+        let lengths: Vec<usize> = texts.iter().map(|text| text.as_ref().len()).collect();
+        cut_shares(shares(&lengths, threads), |share| {
+            let mut spans = Spans::default();
+            for document in share {
+                let text = texts[document].as_ref();
+                self.windows(text, SentenceEnds::new(text), document, &mut spans);
+            }
+            spans
+        })
+    }
+
+    /// The snippets of many texts by sentences whose ends the caller gives: for each text positions in code points,
+    /// ascending; the end of the text may be left out.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::BoundariesFor`] unless there is one list for each text; [`Error::Boundary`] naming the first that does not
+    /// ascend or lies beyond its text.
+    pub fn chunk_given<S: AsRef<str>>(&self, texts: &[S], ends: &[Vec<usize>]) -> Result<Spans> {
+        if texts.len() != ends.len() {
+            return Err(Error::BoundariesFor {
+                expected: texts.len(),
+                got: ends.len(),
             });
         }
-        spans
+        let mut spans = Spans::default();
+        for (document, (text, ends)) in texts.iter().zip(ends).enumerate() {
+            let text = text.as_ref();
+            let ends = byte_ends(text, document, ends)?;
+            self.windows(text, ends.into_iter(), document, &mut spans);
+        }
+        Ok(spans)
+    }
+
+    fn windows(&self, text: &str, ends: impl Iterator<Item = usize>, document: usize, spans: &mut Spans) {
+        self.pack(text, &self.pieces(text, ends), |start, end| {
+            spans.push(document, start, end);
+        });
     }
 
     /// The sentences of many texts, without the white space around them: what snippets are made of. Linear.
@@ -105,10 +165,10 @@ impl Chunker {
         spans
     }
 
-    fn pieces(&self, text: &str) -> Vec<Piece> {
+    fn pieces(&self, text: &str, sentence_ends: impl Iterator<Item = usize>) -> Vec<Piece> {
         let mut pieces: Vec<Piece> = Vec::new();
         let (mut sentence_start, mut counted, mut count) = (0, 0, 0);
-        for sentence_end in SentenceEnds::new(text) {
+        for sentence_end in sentence_ends {
             let mut rest = trimmed(text, sentence_start, sentence_end);
             sentence_start = sentence_end;
             while let Some((start, end)) = rest {

@@ -1,16 +1,7 @@
 //! The core reads its table as Unicode has it: every character.
 #![allow(dead_code, reason = "the core's own file, of which one function is asked")]
 
-mod chunk {
-    #[path = "../../../tamis/src/chunk/class.rs"]
-    pub(super) mod class;
-    #[path = "../../../tamis/src/chunk/tables/mod.rs"]
-    mod tables;
-
-    pub(super) fn name(c: char) -> String {
-        format!("{:?}", class::class(c))
-    }
-}
+mod chunk;
 
 use icu_properties::CodePointMapData;
 use icu_properties::props::SentenceBreak;
@@ -39,6 +30,6 @@ fn name(class: SentenceBreak) -> &'static str {
 fn every_character_has_its_class() {
     let unicode = CodePointMapData::<SentenceBreak>::new();
     for c in '\0'..=char::MAX {
-        assert_eq!(chunk::name(c), name(unicode.get(c)), "{c:?}");
+        assert_eq!(chunk::class_name(c), name(unicode.get(c)), "{c:?}");
     }
 }
