@@ -28,11 +28,17 @@ macro_rules! kernel {
      $load_masked:ident, $compare:ident, $fma:ident, $compress:ident, $store:ident) => {
         pub(super) fn $safe(_proof: Detected, block: &[$float], tally: &mut Tally<$float>) -> bool {
             // SAFETY: `Detected` exists only where the processor has both features.
-            unsafe { $inner(block, tally) }
+            unsafe {
+                if tally.low == tally.high {
+                    $inner::<true>(block, tally)
+                } else {
+                    $inner::<false>(block, tally)
+                }
+            }
         }
 
         #[target_feature(enable = "avx512f,popcnt")]
-        fn $inner(block: &[$float], tally: &mut Tally<$float>) -> bool {
+        fn $inner<const POINT: bool>(block: &[$float], tally: &mut Tally<$float>) -> bool {
             let (low, high) = ($set1(tally.low), $set1(tally.high));
             let zero = $zero();
             // score · 0 is NaN for a score that is not finite, and NaN stays in a sum.
@@ -49,9 +55,11 @@ macro_rules! kernel {
                 let at_most = $compare::<_CMP_LE_OQ>(scores, low);
                 let below = $compare::<_CMP_LT_OQ>(scores, high);
                 at_most_low += at_most.count_ones() as usize;
-                below_high += below.count_ones() as usize;
-                let within = below & !at_most;
-                if within != 0 {
+                if POINT {
+                    below_high += below.count_ones() as usize;
+                } else {
+                    let within = below & !at_most;
+                    // Also when nothing is within: a branch would guess wrong too often.
                     // SAFETY: at most `block.len()` scores were written before, and a vector more is free (asserted).
                     unsafe { $store(out.add(inside), $compress(within, scores)) };
                     inside += within.count_ones() as usize;
@@ -65,11 +73,17 @@ macro_rules! kernel {
                 let at_most = $compare::<_CMP_LE_OQ>(scores, low) & lanes;
                 let below = $compare::<_CMP_LT_OQ>(scores, high) & lanes;
                 at_most_low += at_most.count_ones() as usize;
-                below_high += below.count_ones() as usize;
-                let within = below & !at_most;
-                // SAFETY: as above.
-                unsafe { $store(out.add(inside), $compress(within, scores)) };
-                inside += within.count_ones() as usize;
+                if POINT {
+                    below_high += below.count_ones() as usize;
+                } else {
+                    let within = below & !at_most;
+                    // SAFETY: as above.
+                    unsafe { $store(out.add(inside), $compress(within, scores)) };
+                    inside += within.count_ones() as usize;
+                }
+            }
+            if !POINT {
+                below_high = at_most_low + inside;
             }
             tally.add(at_most_low, below_high, inside);
             $compare::<_CMP_UNORD_Q>(finite, finite) == 0

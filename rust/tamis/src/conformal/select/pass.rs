@@ -4,7 +4,7 @@ use super::real::Real;
 use super::sample::Bracket;
 
 /// Scores per call of a kernel: a block stays in the first-level cache while several brackets look at it.
-pub(super) const BLOCK: usize = 2048;
+pub(super) const BLOCK: usize = 1024;
 /// Scores that the portable kernel counts before it asks whether one is inside.
 const GROUP: usize = 16;
 /// What a kernel may write beyond the scores inside: one vector of the widest kind.
