@@ -46,7 +46,7 @@ pub(crate) fn kth_smallest<T: Real>(scores: &[T], k: usize) -> Result<T> {
     }
 }
 
-/// [`kth_smallest`] for several k. Below 2⁹ ranks the input is read from memory once. O(n · ranks).
+/// [`kth_smallest`] for several k, the input read from memory once. O(n · ranks).
 ///
 /// # Errors
 ///
