@@ -25,7 +25,8 @@ impl<'py> Scores<'py> {
         let Ok(array) = value.cast::<PyUntypedArray>() else {
             return numbers(name, value).map(Self::Own);
         };
-        if value.hasattr("mask")? {
+        // Only a subclass can have a mask; to ask a plain array for one costs as much as selecting in a small one.
+        if !value.is_exact_instance_of::<PyUntypedArray>() && value.hasattr("mask")? {
             return Err(refused(
                 name,
                 array,
@@ -76,9 +77,30 @@ impl<'py> Scores<'py> {
     }
 }
 
+/// Runs a core function over the scores in their own precision, where they lie: `$slice` is bound to them.
+macro_rules! with_scores {
+    ($scores:expr, |$slice:ident| $body:expr) => {
+        match $scores {
+            $crate::array::Scores::F64(view) => {
+                let $slice = view.as_slice().unwrap_or_default();
+                $body
+            }
+            $crate::array::Scores::F32(view) => {
+                let $slice = view.as_slice().unwrap_or_default();
+                $body
+            }
+            $crate::array::Scores::Own(own) => {
+                let $slice = own.as_slice();
+                $body
+            }
+        }
+    };
+}
+pub(crate) use with_scores;
+
 /// A read-only view of an array that lies in memory as a slice does.
 fn plain<'py, T: Element>(array: &Bound<'py, PyArray1<T>>) -> Option<PyReadonlyArray1<'py, T>> {
-    if !is_aligned(array.as_untyped()) {
+    if !array.is_contiguous() || !array.data().is_aligned() {
         return None;
     }
     let view = array.try_readonly().ok()?;

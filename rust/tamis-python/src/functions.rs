@@ -3,7 +3,7 @@
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::array::{Rows, Scores, doubles_out, items, scores_out, vector, with_rows};
+use crate::array::{Rows, Scores, doubles_out, items, scores_out, vector, with_rows, with_scores};
 use crate::detach::maybe_detach;
 use crate::error::BorderError;
 use crate::level::level;
@@ -57,12 +57,12 @@ pub(crate) fn conformal_quantile(
     scores: &Bound<'_, PyAny>,
     alpha: &Bound<'_, PyAny>,
 ) -> PyResult<f64> {
-    let scores = Scores::extract("scores", scores)?.to_f64();
+    let scores = Scores::extract("scores", scores)?;
     let alpha = level("alpha", alpha)?;
-    Ok(maybe_detach(py, scores.len() * 8, || {
-        tamis::conformal_quantile(&scores, &alpha)
-    })
-    .map_err(BorderError)?)
+    let quantile = with_scores!(&scores, |scores| maybe_detach(py, size_of_val(scores), || {
+        tamis::conformal_quantile(scores, &alpha)
+    }));
+    Ok(quantile.map_err(BorderError)?)
 }
 
 /// The conformal p-value of a score, or of each score of an array, among calibration scores.

@@ -20,7 +20,13 @@ pub(crate) fn level(name: &'static str, value: &Bound<'_, PyAny>) -> PyResult<Le
     if value.is_instance_of::<PyBool>() {
         return Err(wrong());
     }
-    let text = if value.is_instance_of::<PyString>()
+    let plain = value.is_exact_instance_of::<PyFloat>();
+    // Asking a plain float for its modules and its dtype costs as much as selecting in a small array.
+    let text = if let (true, Ok(real)) = (plain, value.extract::<f64>())
+        && real.is_finite()
+    {
+        value.repr()?
+    } else if value.is_instance_of::<PyString>()
         || value.is_instance_of::<PyInt>()
         || is_instance(value, "decimal", "Decimal")
         || is_instance(value, "fractions", "Fraction")

@@ -3,8 +3,9 @@
 use num_bigint::BigUint;
 
 use super::level::Level;
-use super::select;
-use crate::Result;
+use super::select::{self, Real};
+use super::units::Column;
+use crate::{Error, Result};
 
 /// k = ⌈(n+1)(1−alpha)⌉, computed as (n+1) − ⌊(n+1)·p/q⌋ for alpha = p/q.
 ///
@@ -16,16 +17,68 @@ pub fn conformal_rank(n: u64, alpha: &Level) -> u64 {
     n + 1 - above.iter_u64_digits().next().unwrap_or(0)
 }
 
-/// The k-th smallest of the scores, k = [`conformal_rank`], and +∞ when k > n. O(n); copies the scores once.
+/// The k-th smallest of the scores, k = [`conformal_rank`], and +∞ when k > n. O(n); the scores are not copied.
+///
+/// −0 counts as +0.
 ///
 /// # Errors
 ///
 /// [`crate::Error::NonFinite`] naming the first score that is not finite.
-pub fn conformal_quantile(scores: &[f64], alpha: &Level) -> Result<f64> {
-    super::fit::check_finite("scores", scores)?;
+pub fn conformal_quantile<S: Real>(scores: &[S], alpha: &Level) -> Result<f64> {
     let k = conformal_rank(scores.len() as u64, alpha);
     let k = usize::try_from(k).unwrap_or(usize::MAX);
-    Ok(select::kth_smallest(&mut scores.to_vec(), k))
+    Ok(select::kth_smallest(scores, k)?.widen())
+}
+
+/// [`conformal_quantile`] at several levels, in one pass over the scores. O(n · levels).
+///
+/// # Errors
+///
+/// As [`conformal_quantile`].
+pub fn conformal_quantiles<S: Real>(scores: &[S], alphas: &[Level]) -> Result<Vec<f64>> {
+    let n = scores.len() as u64;
+    let ks: Vec<usize> = alphas
+        .iter()
+        .map(|alpha| usize::try_from(conformal_rank(n, alpha)).unwrap_or(usize::MAX))
+        .collect();
+    Ok(widened(&select::kth_smallest_each(scores, &ks)?))
+}
+
+/// [`conformal_quantile`] within each group, in the order of `group.names`; +∞ for a group that is too small.
+///
+/// O(n + groups): no sort by group, no copy of all scores.
+///
+/// # Errors
+///
+/// As [`conformal_quantile`]; [`Error::LengthMismatch`] when `group` is not parallel to the scores or
+/// has codes without a name.
+pub fn conformal_quantiles_by_group<S: Real>(
+    scores: &[S],
+    group: &Column,
+    alpha: &Level,
+) -> Result<Vec<f64>> {
+    if group.len() != scores.len() {
+        return Err(Error::LengthMismatch {
+            name: "group",
+            expected: scores.len(),
+            got: group.len(),
+        });
+    }
+    let needed = group.codes.iter().max().map_or(0, |&code| code as usize + 1);
+    if needed > group.names.len() {
+        return Err(Error::LengthMismatch {
+            name: "group names",
+            expected: needed,
+            got: group.names.len(),
+        });
+    }
+    let rank = |n| conformal_rank(n, alpha);
+    let found = select::kth_smallest_by_group(scores, &group.codes, group.names.len(), rank)?;
+    Ok(widened(&found))
+}
+
+fn widened<S: Real>(scores: &[S]) -> Vec<f64> {
+    scores.iter().map(|score| score.widen()).collect()
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ impl Calibration {
     /// [`crate::Error::MissingField`] without ids of the unit.
     pub fn threshold_total(&self, alpha: &Level, unit: Unit, max_positives: u64) -> Result<Threshold> {
         let (_, n_units) = self.shares(unit)?;
-        let mut scores = self.positives.score.clone();
+        let scores = &self.positives.score;
         let n = BigUint::from(scores.len());
         // Σ miss ≤ (p·N − (q − p)·C)/q, rounded down.
         let gain = &n * alpha.numerator();
@@ -39,7 +39,7 @@ impl Calibration {
         } else {
             let allowed = (gain - cost) / alpha.denominator();
             let k = usize::try_from(&n - allowed).unwrap_or(usize::MAX);
-            select::kth_smallest(&mut scores, k.max(1))
+            select::kth_smallest(scores, k.max(1))?
         };
         Ok(self.made(value, alpha, unit, Target::Total, n_units as u64))
     }

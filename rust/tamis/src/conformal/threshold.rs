@@ -214,7 +214,7 @@ impl Calibration {
             Unit::Snippet => {
                 let k = super::rank::conformal_rank(scores.len() as u64, alpha);
                 let k = usize::try_from(k).unwrap_or(usize::MAX);
-                (select::kth_smallest(&mut scores.clone(), k), scores.len() as u64)
+                (select::kth_smallest(scores, k)?, scores.len() as u64)
             }
             Unit::Query | Unit::Topic => self.risk_controlled(alpha, unit)?,
         };

@@ -1,14 +1,6 @@
-//! Selection of order statistics, plain and weighted: the only quantile of the project.
+//! Selection by weight: the smallest score at which the exact integer weights reach a total.
 
 use num_bigint::BigUint;
-
-/// The k-th smallest (k from 1), +∞ when k exceeds the length. O(n); reorders the scores, which must not be NaN.
-pub(crate) fn kth_smallest(scores: &mut [f64], k: usize) -> f64 {
-    if k == 0 || k > scores.len() {
-        return f64::INFINITY;
-    }
-    *scores.select_nth_unstable_by(k - 1, f64::total_cmp).1
-}
 
 /// A score and the class its weight is looked up by.
 pub(crate) type Weighted = (f64, u32);
@@ -88,7 +80,7 @@ mod tests {
         fn unit_weights_are_the_plain_rank(raw in prop::collection::vec(-9_i8..9, 1..100), k in 1_usize..120) {
             let scores: Vec<f64> = raw.iter().map(|&s| f64::from(s)).collect();
             let mut items: Vec<Weighted> = scores.iter().map(|&s| (s, 0)).collect();
-            let plain = kth_smallest(&mut scores.clone(), k);
+            let plain = super::super::kth_smallest(&scores, k).unwrap();
             prop_assert_eq!(weighted(&mut items, &[BigUint::from(1_u32)], &BigUint::from(k)), plain);
         }
     }

@@ -1,0 +1,170 @@
+//! Selection of order statistics: the only quantile of the project.
+//!
+//! The input is borrowed and never copied whole. A sample at fixed positions brackets the wanted rank; one pass counts
+//! what lies below the bracket and keeps what lies inside, where the search goes on. A bracket that misses is seen by its
+//! counts, so the result is exact: after one more try, digits of the keys are counted instead (Floyd & Rivest 1975 with
+//! a bound on the memory). −0 and +0 are one score; +0 is returned.
+
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod groups;
+mod many;
+mod pass;
+mod radix;
+mod real;
+mod sample;
+#[cfg(test)]
+mod tests;
+mod weighted;
+
+use pass::{Kernel, Stop, Tally};
+pub use real::Real;
+pub(crate) use weighted::{Weighted, weighted};
+
+use crate::{Error, Result};
+
+/// Up to here a sample costs more than it saves.
+const SMALL: usize = 600;
+/// Up to here a copy is cheaper than the digits' histogram, which is 512 KiB.
+const COPIED: usize = 1 << 16;
+
+/// The k-th smallest (k from 1), +∞ when k is 0 or exceeds the length. O(n), about n^(2/3) scores of memory.
+///
+/// # Errors
+///
+/// [`Error::NonFinite`] naming the first score that is not finite.
+pub(crate) fn kth_smallest<T: Real>(scores: &[T], k: usize) -> Result<T> {
+    let kernel = Kernel::best();
+    let place = match k.checked_sub(1) {
+        Some(place) if k <= scores.len() => place,
+        _ if all_finite(scores) => return Ok(T::ABOVE),
+        _ => return Err(first_not_finite(scores)),
+    };
+    match kth(kernel, scores, place) {
+        Some(score) => Ok(score.unsigned_zero()),
+        None => Err(first_not_finite(scores)),
+    }
+}
+
+/// [`kth_smallest`] for several k, the input read from memory once. O(n · ranks).
+///
+/// # Errors
+///
+/// As [`kth_smallest`].
+pub(crate) fn kth_smallest_each<T: Real>(scores: &[T], ks: &[usize]) -> Result<Vec<T>> {
+    many::kth_each(Kernel::best(), scores, ks)
+        .map(|found| found.into_iter().map(Real::unsigned_zero).collect())
+        .ok_or_else(|| first_not_finite(scores))
+}
+
+/// The k-th smallest of each group, k = `rank`(number of its scores); +∞ when k is 0 or exceeds that number.
+///
+/// `groups` holds numbers below `n_groups`, parallel to the scores. O(n + groups), one pass to count the groups and one over
+/// the scores.
+///
+/// # Errors
+///
+/// As [`kth_smallest`].
+pub(crate) fn kth_smallest_by_group<T: Real>(
+    scores: &[T],
+    groups: &[u32],
+    n_groups: usize,
+    rank: impl Fn(u64) -> u64,
+) -> Result<Vec<T>> {
+    groups::kth_by_group(scores, groups, n_groups, rank)
+        .map(|found| found.into_iter().map(Real::unsigned_zero).collect())
+        .ok_or_else(|| first_not_finite(scores))
+}
+
+fn all_finite<T: Real>(scores: &[T]) -> bool {
+    scores
+        .chunks(pass::BLOCK)
+        .all(|block| block.iter().fold(true, |all, score| all & score.finite()))
+}
+
+fn first_not_finite<T: Real>(scores: &[T]) -> Error {
+    let index = scores.iter().position(|score| !score.finite()).unwrap_or(0);
+    Error::NonFinite {
+        name: "scores",
+        index,
+        value: scores.get(index).map_or(f64::NAN, |score| score.widen()),
+    }
+}
+
+/// Place k (from 0, below the length); `None` when a score is not finite.
+fn kth<T: Real>(kernel: Kernel, scores: &[T], k: usize) -> Option<T> {
+    if scores.len() > SMALL {
+        for attempt in 0..2 {
+            match bracketed(kernel, scores, k, attempt) {
+                Ok(Some(score)) => return Some(score),
+                Err(Stop::NonFinite) => return None,
+                Ok(None) | Err(Stop::Overflow) => {}
+            }
+        }
+    }
+    if !all_finite(scores) {
+        return None;
+    }
+    if scores.len() > COPIED {
+        return radix::kth(&[scores], k);
+    }
+    Some(*scores.to_vec().select_nth_unstable_by(k, T::compare).1)
+}
+
+/// One try by sample and pass: nothing when the bracket missed.
+fn bracketed<T: Real>(
+    kernel: Kernel,
+    scores: &[T],
+    k: usize,
+    attempt: u32,
+) -> std::result::Result<Option<T>, Stop> {
+    let n = scores.len();
+    let mut sample = sample::sample(scores, attempt);
+    let m = sample.len();
+    let places = sample::places(k, n, m, attempt);
+    let bracket = sample::bracket(n, m, places, |place| kth_owned(kernel, &mut sample, place));
+    drop(sample);
+    let mut tally = Tally::new(&bracket, pass::BLOCK.min(n));
+    pass::run(kernel, scores, std::slice::from_mut(&mut tally))?;
+    found(kernel, scores, k, &mut tally)
+}
+
+/// The score at place k, if the bracket holds it.
+fn found<T: Real>(
+    kernel: Kernel,
+    scores: &[T],
+    k: usize,
+    tally: &mut Tally<T>,
+) -> std::result::Result<Option<T>, Stop> {
+    if tally.low == tally.high {
+        return Ok((tally.below_high..tally.at_most_low)
+            .contains(&k)
+            .then_some(tally.low));
+    }
+    if (tally.at_most_low..tally.below_high).contains(&k) {
+        let k = k - tally.at_most_low;
+        return Ok(Some(kth_owned(kernel, tally.inside(), k)));
+    }
+    // Outside, or tied with an end: a count of the ties tells.
+    let end = if k < tally.at_most_low {
+        tally.low
+    } else {
+        tally.high
+    };
+    if !end.finite() {
+        return Ok(None);
+    }
+    let mut point = Tally::point(end);
+    pass::run(kernel, scores, std::slice::from_mut(&mut point))?;
+    Ok((point.below_high..point.at_most_low).contains(&k).then_some(end))
+}
+
+/// Place k of finite scores that may be reordered.
+fn kth_owned<T: Real>(kernel: Kernel, scores: &mut [T], k: usize) -> T {
+    if scores.len() > SMALL
+        && let Ok(Some(score)) = bracketed(kernel, scores, k, 0)
+    {
+        return score;
+    }
+    *scores.select_nth_unstable_by(k, T::compare).1
+}
