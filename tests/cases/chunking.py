@@ -1,6 +1,6 @@
 """Cases of the chunker. Texts are cut in an interpreter of their own, which a hang cannot hold up.
 
-Nothing here knows how sentences are found; only what holds for every chunk, wherever it is cut.
+Of chunks only what holds for every one, wherever it is cut; of sentences where they end.
 """
 
 from __future__ import annotations
@@ -242,7 +242,35 @@ def run_lone_surrogate(case: Case) -> None:
     judge(case["expect"], together, checks, {"shifted": shifted})
 
 
+def run_sentences(case: Case) -> None:
+    def spans(wanted: list[list[int]], outcome: Outcome) -> str | None:
+        got = [[s.start, s.end] for s in outcome.value or []]
+        return None if got == wanted else f"sentences {[s.text for s in outcome.value or []]}"
+
+    def sentences(wanted: list[str], outcome: Outcome) -> str | None:
+        got = [s.text for s in outcome.value or []]
+        return None if got == wanted else f"sentences {got}"
+
+    outcome = attempt(lambda: tamis.Chunker().sentences(text_of(case["input"])))
+    judge(case["expect"], outcome, {"spans": spans, "sentences": sentences})
+
+
+def run_no_boundary_inside(case: Case) -> None:
+    def spans(wanted: list[list[int]], outcome: Outcome) -> str | None:
+        ends = {s.end for s in outcome.value or []} | {s.start for s in outcome.value or []}
+        inside = [end for end in sorted(ends) for a, b in wanted if a < end < b]
+        return f"boundaries at {inside}" if inside else None
+
+    def read(_: Any, __: Outcome) -> None:
+        return None
+
+    outcome = attempt(lambda: tamis.Chunker().sentences(text_of(case["input"])))
+    judge(case["expect"], outcome, {"spans": spans, "fragments": read})
+
+
 RUNNERS: dict[str, Runner] = {
+    "sentences": run_sentences,
+    "no_boundary_inside": run_no_boundary_inside,
     "chunk_invariants": run_chunk_invariants,
     "empty_text": run_empty_text,
     "chunk_config": run_chunk_config,

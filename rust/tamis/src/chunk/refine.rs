@@ -235,7 +235,8 @@ impl<'a> Candidate<'a> {
         let (Some(initial), second) = (letters.next(), letters.next()) else {
             return false;
         };
-        if second.is_none() && !token.contains('.') {
+        // A small letter is a word or a name unless the table knows it ("p. 5", "г. Москва").
+        if second.is_none() && !token.contains('.') && (whole || !initial.is_lowercase()) {
             return self.is_initial(initial, from, whole, following);
         }
         if whole && is_numeral(token) {
