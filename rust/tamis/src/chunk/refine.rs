@@ -246,6 +246,10 @@ impl<'a> Candidate<'a> {
         if ('\u{e00}'..='\u{eff}').contains(&initial) {
             return true;
         }
+        // "z. B.", "i. V."
+        if second.is_none() && matches!(following, Next::Upper(word, true) if word.chars().count() == 1) {
+            return true;
+        }
         let kind = kind_of(token);
         if kind.has(Kind::TITLE) {
             return true;
