@@ -80,6 +80,7 @@ impl Avx2 {
         dots: &mut [f32],
         norms: &mut [f32],
     ) {
+        let Self(()) = self;
         // SAFETY: `self` proves the features.
         unsafe {
             match (rows.is_unit(), prefetch) {

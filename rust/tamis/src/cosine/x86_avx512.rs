@@ -8,6 +8,14 @@
     unsafe_code,
     reason = "intrinsics that load by pointer; the other unsafe file is the AVX2 body"
 )]
+#![allow(
+    clippy::cast_possible_truncation,
+    reason = "masks have as many bits as registers have components"
+)]
+#![allow(
+    clippy::large_types_passed_by_value,
+    reason = "accumulators stay in registers"
+)]
 
 use super::element::Element;
 use super::kernel::PREFETCH_BYTES;
@@ -89,6 +97,7 @@ impl Avx512 {
         dots: &mut [f32],
         norms: &mut [f32],
     ) {
+        let Self(()) = self;
         // SAFETY: `self` proves the features.
         unsafe {
             match (rows.is_unit(), prefetch) {
@@ -353,7 +362,7 @@ fn stored(sums: __m512) -> [f32; 8] {
         _mm256_storeu_ps(
             results.as_mut_ptr(),
             _mm512_castps512_ps256(_mm512_permutexvar_ps(order, sums)),
-        )
+        );
     };
     results
 }
