@@ -4,6 +4,7 @@
 //! same bits faster and hold the crate's only `unsafe`.
 
 mod element;
+mod fused;
 mod kernel;
 mod options;
 mod padded;

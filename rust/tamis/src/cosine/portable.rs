@@ -6,6 +6,7 @@
 //! the two sums are then rounded to single precision.
 
 use super::element::Element;
+use super::fused::multiply_add;
 use super::padded::Stored;
 use super::rows::Rows;
 use half::f16;
@@ -51,12 +52,19 @@ pub(super) fn sums<T: Element>(query: &[T::Wide], rows: &Rows<'_, T>, dots: &mut
 
 fn floats<T: Element>(x: &[f32], y: &[T]) -> (f32, f32) {
     let (mut dot, mut norm) = ([0.0_f32; LANES], [0.0_f32; LANES]);
-    for (x, y) in x.chunks(LANES).zip(y.chunks(LANES)) {
-        for (lane, (x, y)) in x.iter().zip(y).enumerate() {
-            let y = y.widen();
-            dot[lane] = x.mul_add(y, dot[lane]);
-            norm[lane] = y.mul_add(y, norm[lane]);
+    let ((x, x_rest), (y, y_rest)) = (x.as_chunks::<LANES>(), y.as_chunks::<LANES>());
+    for (x, y) in x.iter().zip(y) {
+        // Widened first: the loop over lanes is then free of calls, and becomes vector instructions.
+        let y = y.map(Element::widen);
+        for lane in 0..LANES {
+            dot[lane] = multiply_add(x[lane], y[lane], dot[lane]);
+            norm[lane] = multiply_add(y[lane], y[lane], norm[lane]);
         }
+    }
+    for (lane, (&x, y)) in x_rest.iter().zip(y_rest).enumerate() {
+        let y = y.widen();
+        dot[lane] = multiply_add(x, y, dot[lane]);
+        norm[lane] = multiply_add(y, y, norm[lane]);
     }
     (tree(dot), tree(norm))
 }

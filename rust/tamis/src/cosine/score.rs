@@ -146,16 +146,23 @@ impl<'a, T: Element> Scorer<'a, T> {
     fn finish_unit(&self, first: usize, dots: &[f32], scores: &mut [f32]) -> Result<()> {
         // By Cauchy and Schwarz a unit row scores within [0, 2]; this leaves room for rows rounded to half precision.
         const POSSIBLE: std::ops::RangeInclusive<f32> = -0.015_625..=2.015_625;
-        for (k, (score, dot)) in scores.iter_mut().zip(dots).enumerate() {
-            let raw = 1.0 - dot / self.length;
-            if !POSSIBLE.contains(&raw) {
+        let raw = |dot: f32| 1.0 - dot / self.length;
+        let mut possible = true;
+        for (score, &dot) in scores.iter_mut().zip(dots) {
+            possible &= POSSIBLE.contains(&raw(dot));
+            *score = raw(dot).clamp(0.0, 2.0);
+        }
+        if possible {
+            return Ok(());
+        }
+        for (k, &dot) in dots.iter().enumerate() {
+            if !POSSIBLE.contains(&raw(dot)) {
                 refuse_non_finite(ROW, first + k, self.rows.row(first + k))?;
                 return Err(Error::NotUnit {
                     index: first + k,
-                    score: raw,
+                    score: raw(dot),
                 });
             }
-            *score = raw.clamp(0.0, 2.0);
         }
         Ok(())
     }
