@@ -132,3 +132,11 @@ fn select(bencher: Bencher, case: &(String, usize)) {
     });
     bencher.bench_local(run);
 }
+
+/// 77 MB of rows on one thread and on two.
+#[divan::bench(args = [1, 2])]
+fn threads(bencher: Bencher, threads: usize) {
+    let mut case: Case<f32> = Case::new(&(Kernel::detect().name().to_owned(), 50_000), |x| x, |x| x);
+    case.scoring.threads = threads.try_into().unwrap();
+    case.run(bencher);
+}

@@ -80,6 +80,7 @@ impl<W: Wide> Padded<W> {
     }
 
     /// Neutral components before the query.
+    #[cfg(target_arch = "x86_64")]
     pub(super) fn shift(&self) -> usize {
         self.shift
     }
