@@ -56,7 +56,7 @@ fn components_of_two_to_the_minus_39_and_more_keep_their_bits() {
             sign * size * ((i % 11) as f32 / 8.0 + 1.0)
         })
         .collect();
-    // With and without rows so short that they are rescaled.
+    // Long rows, and rows almost as short as can be without scaling.
     for scale in [1.0, 2.0_f32.powi(-69)] {
         let (query, matrix) = values.split_at(d);
         let matrix: Vec<f32> = matrix

@@ -23,8 +23,8 @@ const ROW: &str = "snippet vector";
 /// [unit](Rows::unit) are scored 1 − dot / √nq instead; a zero row then scores 1.
 ///
 /// Not a bit depends on whether the host flushes subnormal numbers to zero, as long as every component is zero or at
-/// least 2⁻³⁹ in magnitude: then no subnormal arises that the score could show. With flushing, a vector of subnormal
-/// numbers alone is a zero vector.
+/// least 2⁻³⁹ in magnitude and no vector needs scaling: every sum is then zero or at least 2⁻¹²⁴. With flushing, a vector
+/// of subnormal numbers alone is a zero vector.
 ///
 /// # Errors
 ///
