@@ -7,7 +7,7 @@
 )]
 
 use divan::Bencher;
-use tamis::{Chunker, Level, Threshold, conformal_quantile, select};
+use tamis::{Chunker, Level, Rows, Threshold, conformal_quantile, select};
 use tamis_bench::sequence;
 
 #[global_allocator]
@@ -26,14 +26,7 @@ fn score_and_keep(bencher: Bencher, n: usize) {
         .collect();
     let (query, matrix) = values.split_at(D);
     let threshold = Threshold::fixed(1.0).unwrap();
-    let run = || {
-        select(
-            query,
-            matrix.chunks_exact(D).collect::<Vec<_>>().into_iter(),
-            &threshold,
-        )
-        .unwrap()
-    };
+    let run = || select(query, Rows::contiguous(matrix, n, D).unwrap(), &threshold).unwrap();
     let (kept, scores) = run();
     assert_eq!(kept.len(), scores.iter().filter(|&&score| score <= 1.0).count());
     assert!(!kept.is_empty() && kept.len() < n);

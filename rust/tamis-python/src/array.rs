@@ -282,32 +282,46 @@ fn rows<'py, T: Element>(name: &str, array: &Bound<'py, PyArray2<T>>) -> PyResul
     let view = array
         .try_readonly()
         .map_err(|error| PyValueError::new_err(format!("{name}: {error}")))?;
-    if view
-        .as_array()
-        .rows()
-        .into_iter()
-        .any(|row| row.to_slice().is_none())
-    {
+    if view.shape()[1] > 1 && view.as_array().strides()[1] != 1 {
         return Err(refused(name, untyped, FIX));
     }
     Ok(view)
 }
 
-/// Runs a core function over the rows of whichever precision: `$rows` is bound to an iterator of slices.
+/// The core's view of the rows. Copies nothing.
+#[allow(
+    unsafe_code,
+    reason = "ndarray gives no slice that spans rows with gaps between them"
+)]
+pub(crate) fn core_rows<'a, T: Element>(
+    view: &'a PyReadonlyArray2<'_, T>,
+) -> tamis::Result<tamis::Rows<'a, T>> {
+    let array = view.as_array();
+    let (n, d) = array.dim();
+    if let Some(values) = array.to_slice() {
+        return tamis::Rows::contiguous(values, n, d);
+    }
+    let stride = array.strides()[0];
+    let distance = n.saturating_sub(1) * stride.unsigned_abs();
+    // Rows that run backwards begin at the end of the memory they span.
+    let first = if stride < 0 { distance } else { 0 };
+    let lowest = array.as_ptr().wrapping_sub(first);
+    // SAFETY: the rows lie in one allocation that the view keeps alive, aligned and borrowed read-only; the slice ends with
+    // the row that lies last. An array that is empty is contiguous and was returned above.
+    let values = unsafe { std::slice::from_raw_parts(lowest, distance + d) };
+    tamis::Rows::strided(values, first, n, d, stride)
+}
+
+/// Runs a core function over the rows of whichever precision: `$rows` is bound to a result of the core's view.
 macro_rules! with_rows {
     ($view:expr, |$rows:ident| $body:expr) => {
         match $view {
             $crate::array::Rows::F32(view) => {
-                let view = view.as_array();
-                let slices: Vec<&[f32]> = view.rows().into_iter().filter_map(|row| row.to_slice()).collect();
-                let $rows = slices.into_iter();
+                let $rows = $crate::array::core_rows(view);
                 $body
             }
             $crate::array::Rows::F16(view) => {
-                let view = view.as_array();
-                let slices: Vec<&[half::f16]> =
-                    view.rows().into_iter().filter_map(|row| row.to_slice()).collect();
-                let $rows = slices.into_iter();
+                let $rows = $crate::array::core_rows(view);
                 $body
             }
         }

@@ -18,9 +18,8 @@ pub(crate) fn cosine_scores<'py>(
     let query = vector("query_vector", query_vector)?;
     let rows = Rows::extract("snippet_matrix", snippet_matrix)?;
     let bytes = rows.n_bytes();
-    let scores = with_rows!(&rows, |rows| maybe_detach(py, bytes, || tamis::cosine_scores(
-        &query, rows
-    )));
+    let scores = with_rows!(&rows, |rows| maybe_detach(py, bytes, || rows
+        .and_then(|rows| tamis::cosine_scores(&query, rows))));
     Ok(scores_out(py, scores.map_err(BorderError)?))
 }
 

@@ -292,9 +292,8 @@ impl PyThreshold {
         let query = vector("query_vector", query_vector)?;
         let rows = Rows::extract("snippet_matrix", snippet_matrix)?;
         let bytes = rows.n_bytes();
-        let selected = with_rows!(&rows, |rows| maybe_detach(py, bytes, || tamis::select(
-            &query, rows, &self.core
-        )));
+        let selected = with_rows!(&rows, |rows| maybe_detach(py, bytes, || rows
+            .and_then(|rows| tamis::select(&query, rows, &self.core))));
         Ok(selected.map_err(BorderError)?)
     }
 }

@@ -201,6 +201,48 @@ pub enum Error {
         got: usize,
     },
 
+    /// More components than integer sums have room for.
+    #[error(
+        "int8 vectors may have at most {limit} components, got {got}: their sums could overflow; use float16"
+    )]
+    DimensionTooLarge {
+        /// The most there may be.
+        limit: usize,
+        /// Of the query.
+        got: usize,
+    },
+
+    /// Rows that would lie outside the memory they are a view of.
+    #[error("{n} rows of {d} components do not lie in {length} values as declared")]
+    RowsOutOfBounds {
+        /// Rows.
+        n: usize,
+        /// Components of each.
+        d: usize,
+        /// Values there are.
+        length: usize,
+    },
+
+    /// A row declared unit whose score no unit vector can have.
+    #[error(
+        "snippet vector {index} is not a unit vector (its score would be {score}): do not declare unit rows"
+    )]
+    NotUnit {
+        /// The row.
+        index: usize,
+        /// 1 - dot / length of the query.
+        score: f32,
+    },
+
+    /// Offsets of a micro-batch that do not divide the rows.
+    #[error("offsets must ascend from 0 to {n}, one more than there are queries: offsets[{index}] is wrong")]
+    Offsets {
+        /// The first wrong entry.
+        index: usize,
+        /// Number of rows.
+        n: usize,
+    },
+
     /// A vector without a direction.
     #[error("{name} {index} is a zero vector: its cosine is not defined")]
     ZeroVector {

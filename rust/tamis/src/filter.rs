@@ -1,7 +1,7 @@
 //! Keeping: scores against a threshold, and kept neighbours joined into passages.
 
 use crate::conformal::Threshold;
-use crate::cosine::{Element, cosine_scores};
+use crate::cosine::{BLOCK, Element, Rows, Scorer, Scoring, each_part};
 use crate::{Error, Result};
 
 /// A score as its owner stores it; comparison with a threshold is in double precision.
@@ -41,22 +41,150 @@ pub fn keep<S: Score>(scores: &[S], threshold: &Threshold) -> Result<Vec<usize>>
         .collect())
 }
 
-/// Scores the rows and keeps by the threshold: `keep(cosine_scores(query, rows), threshold)`, with the scores.
+/// Scores the rows and keeps by the threshold: `keep(cosine_scores(query, rows), threshold)` in one pass, with the scores.
 ///
 /// # Errors
 ///
-/// As [`cosine_scores`].
-pub fn select<'a, T: Element + 'a>(
-    query: &[f32],
-    rows: impl ExactSizeIterator<Item = &'a [T]>,
+/// As [`cosine_scores`](crate::cosine_scores).
+pub fn select<T: Element>(
+    query: &[T::Query],
+    rows: Rows<'_, T>,
     threshold: &Threshold,
 ) -> Result<(Vec<usize>, Vec<f32>)> {
-    let scores = cosine_scores(query, rows)?;
+    let (mut kept, mut scores) = (vec![0; rows.n()], vec![0.0; rows.n()]);
+    let n_kept = select_into(
+        query,
+        rows,
+        threshold,
+        Scoring::default(),
+        &mut kept,
+        Some(&mut scores),
+    )?;
+    kept.truncate(n_kept);
+    Ok((kept, scores))
+}
+
+/// [`select`] into buffers of the caller: the kept positions stand at the front of `kept`, their number is returned.
+///
+/// `kept` has an entry for every row, since all may be kept; so has `scores`, where wanted. One allocation, of the
+/// query's dimension. What stands in the buffers behind the kept positions and after an error is unspecified.
+///
+/// # Errors
+///
+/// As [`cosine_scores`](crate::cosine_scores); [`Error::LengthMismatch`] for a buffer.
+pub fn select_into<T: Element>(
+    query: &[T::Query],
+    rows: Rows<'_, T>,
+    threshold: &Threshold,
+    scoring: Scoring,
+    kept: &mut [usize],
+    scores: Option<&mut [f32]>,
+) -> Result<usize> {
+    let n = rows.n();
+    check_length("kept", n, kept.len())?;
+    if let Some(scores) = &scores {
+        check_length("scores", n, scores.len())?;
+    }
     let limit = threshold.limit_f32();
-    Ok((
-        (0..scores.len()).filter(|&i| scores[i] <= limit).collect(),
-        scores,
-    ))
+    let scorer = Scorer::new(0, query, rows, scoring.kernel)?;
+    let size = scoring.parts(&rows).size;
+    // Without a buffer for scores, each part has an empty slice of one.
+    let wanted = scores.is_some();
+    let mut score_parts = scores.unwrap_or_default().chunks_mut(size);
+    let parts: Vec<(&mut [usize], &mut [f32])> = kept
+        .chunks_mut(size)
+        .map(|kept| (kept, score_parts.next().unwrap_or_default()))
+        .collect();
+    let counts = each_part(parts.into_iter(), |part, (kept, scores)| {
+        let first = part * size;
+        let mut n_kept = 0;
+        let mut scratch = [0.0; BLOCK];
+        let n = kept.len();
+        for start in (0..n).step_by(BLOCK) {
+            let end = n.min(start + BLOCK);
+            let block = if wanted {
+                &mut scores[start..end]
+            } else {
+                &mut scratch[..end - start]
+            };
+            scorer.score(first + start, block)?;
+            for (k, score) in block.iter().enumerate() {
+                // Written always and counted when kept: no branch to mispredict.
+                kept[n_kept] = first + start + k;
+                n_kept += usize::from(*score <= limit);
+            }
+        }
+        Ok(n_kept)
+    })?;
+    let mut total = 0;
+    for (part, n_kept) in counts.into_iter().enumerate() {
+        kept.copy_within(part * size..part * size + n_kept, total);
+        total += n_kept;
+    }
+    Ok(total)
+}
+
+/// What [`select_many`] keeps.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SelectedMany {
+    /// Positions of kept rows in the matrix, query after query, ascending.
+    pub kept: Vec<usize>,
+    /// Query q keeps `kept[kept_offsets[q]..kept_offsets[q + 1]]`.
+    pub kept_offsets: Vec<usize>,
+    /// The score of every row against its own query.
+    pub scores: Vec<f32>,
+}
+
+/// [`select`] for a micro-batch: query q, a row of `queries`, has the rows `offsets[q]..offsets[q + 1]`.
+///
+/// # Errors
+///
+/// As [`cosine_scores`](crate::cosine_scores), with positions in the whole matrix; [`Error::Offsets`] when offsets do not
+/// ascend from 0 to the number of rows, one more than there are queries.
+pub fn select_many<T: Element>(
+    queries: Rows<'_, T::Query>,
+    rows: Rows<'_, T>,
+    offsets: &[usize],
+    threshold: &Threshold,
+    scoring: Scoring,
+) -> Result<SelectedMany> {
+    let n = rows.n();
+    let wrong = |index| Error::Offsets { index, n };
+    if offsets.len() != queries.n() + 1 {
+        return Err(wrong(offsets.len().min(queries.n() + 1)));
+    }
+    if let Some(index) = offsets.windows(2).position(|pair| pair[0] > pair[1]) {
+        return Err(wrong(index + 1));
+    }
+    if offsets[0] != 0 || offsets[queries.n()] != n {
+        return Err(wrong(if offsets[0] == 0 { queries.n() } else { 0 }));
+    }
+    let limit = threshold.limit_f32();
+    let mut selected = SelectedMany {
+        kept: Vec::new(),
+        kept_offsets: vec![0],
+        scores: vec![0.0; n],
+    };
+    for q in 0..queries.n() {
+        let (start, end) = (offsets[q], offsets[q + 1]);
+        let scorer = Scorer::new(q, queries.row(q), rows, scoring.kernel)?;
+        for (block, scores) in selected.scores[start..end].chunks_mut(BLOCK).enumerate() {
+            let first = start + block * BLOCK;
+            scorer.score(first, scores)?;
+            let kept = (first..).zip(&*scores).filter(|(_, score)| **score <= limit);
+            selected.kept.extend(kept.map(|(index, _)| index));
+        }
+        selected.kept_offsets.push(selected.kept.len());
+    }
+    Ok(selected)
+}
+
+fn check_length(name: &'static str, expected: usize, got: usize) -> Result<()> {
+    if expected == got {
+        Ok(())
+    } else {
+        Err(Error::LengthMismatch { name, expected, got })
+    }
 }
 
 /// Joins spans that overlap or touch, per document: the text between is theirs and nothing is repeated.

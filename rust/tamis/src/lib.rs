@@ -32,6 +32,6 @@ pub use conformal::{
     conformal_pvalue, conformal_pvalue_randomised, conformal_pvalues, conformal_quantile,
     conformal_quantiles, conformal_quantiles_by_group, conformal_rank, sorted_scores,
 };
-pub use cosine::{Element, cosine_scores};
+pub use cosine::{Element, Float, Kernel, Rows, Scoring, cosine_scores, cosine_scores_into};
 pub use error::{Error, Result};
-pub use filter::{Score, keep, merge_spans, select};
+pub use filter::{Score, SelectedMany, keep, merge_spans, select, select_into, select_many};

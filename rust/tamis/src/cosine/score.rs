@@ -1,77 +1,179 @@
 //! A = 1 − dot / (√nq · √ns), each step rounded to single precision, limited to [0, 2].
 
 use super::element::Element;
-use super::portable::dot_and_norm;
+use super::kernel::{Kernel, prefetch_pays};
+use super::options::Scoring;
+use super::padded::{Padded, Wide};
+use super::portable::Lanes as _;
+use super::rescale::{PLAIN_NORMS, refuse_non_finite, rescaled};
+use super::rows::Rows;
+use super::threads::each_part;
 use crate::{Error, Result};
 
-/// Squared norms in this range lose nothing to underflow and cannot overflow; others are rescaled.
-const PLAIN_NORMS: std::ops::RangeInclusive<f32> = f32::from_bits(0x0F80_0000)..=f32::from_bits(0x7E80_0000); // 2^-96 ..= 2^126
+/// Rows that are scored between two looks at the result: sums and scores stay in the first-level cache.
+pub(crate) const BLOCK: usize = 64;
+const QUERY: &str = "query vector";
+const ROW: &str = "snippet vector";
 
-/// The score of each row against the query, in [0, 2]; lower is more relevant. O(n·d), one allocation for the result.
+/// The score of each row against the query, in [0, 2]; lower is more relevant. O(n·d), one allocation of n for the
+/// result and one of d for the query.
 ///
 /// Defined to the bit (see the module's source): the same row gives the same bits wherever and beside whatever it is
-/// scored. Rows whose squared norm lies outside 2⁻⁹⁶..2¹²⁶ are first scaled by a power of two.
+/// scored. Rows whose squared norm lies outside 2⁻⁹⁶..2¹²⁶ are first scaled by a power of two. Rows declared
+/// [unit](Rows::unit) are scored 1 − dot / √nq instead; a zero row then scores 1.
+///
+/// Not a bit depends on whether the host flushes subnormal numbers to zero, as long as every component is zero or at
+/// least 2⁻³⁹ in magnitude and no vector needs scaling: every sum is then zero or at least 2⁻¹²⁴. With flushing, a vector
+/// of subnormal numbers alone is a zero vector.
 ///
 /// # Errors
 ///
-/// [`Error::DimensionMismatch`], [`Error::ZeroVector`] and [`Error::NonFiniteVector`] naming the row.
-pub fn cosine_scores<'a, T: Element + 'a>(
-    query: &[f32],
-    rows: impl ExactSizeIterator<Item = &'a [T]>,
-) -> Result<Vec<f32>> {
-    const QUERY: &str = "query vector";
-    let (mut query, mut norm) = (std::borrow::Cow::Borrowed(query), dot_and_norm(query, query).1);
-    if !PLAIN_NORMS.contains(&norm) {
-        query = std::borrow::Cow::Owned(rescaled(QUERY, 0, &query)?);
-        norm = dot_and_norm(&query, &query).1;
-    }
-    let query_length = norm.sqrt();
-    let mut scores = Vec::with_capacity(rows.len());
-    for (index, row) in rows.enumerate() {
-        if row.len() != query.len() {
-            return Err(Error::DimensionMismatch {
-                expected: query.len(),
-                got: row.len(),
-            });
-        }
-        let (mut dot, mut norm) = dot_and_norm(&query, row);
-        if !PLAIN_NORMS.contains(&norm) {
-            let row = rescaled("snippet vector", index, row)?;
-            (dot, norm) = dot_and_norm(&query, &row);
-        }
-        let score = 1.0 - dot / (query_length * norm.sqrt());
-        scores.push(score.clamp(0.0, 2.0));
-    }
+/// [`Error::DimensionMismatch`]; [`Error::DimensionTooLarge`] for int8 rows; [`Error::ZeroVector`] and
+/// [`Error::NonFiniteVector`] naming the first such row; [`Error::NotUnit`] for rows that are declared unit and cannot be.
+pub fn cosine_scores<T: Element>(query: &[T::Query], rows: Rows<'_, T>) -> Result<Vec<f32>> {
+    let mut scores = vec![0.0; rows.n()];
+    cosine_scores_into(query, rows, Scoring::default(), &mut scores)?;
     Ok(scores)
 }
 
-/// The vector times the power of two that brings its largest component into [1, 2).
-#[cold]
-fn rescaled<T: Element>(name: &'static str, index: usize, vector: &[T]) -> Result<Vec<f32>> {
-    let mut values: Vec<f32> = vector.iter().map(|value| value.widen()).collect();
-    if let Some(component) = values.iter().position(|value| !value.is_finite()) {
-        return Err(Error::NonFiniteVector {
-            name,
-            index,
-            component,
-            value: values[component],
+/// [`cosine_scores`] into `scores`, one entry per row; what stands there after an error is unspecified.
+///
+/// # Errors
+///
+/// As [`cosine_scores`]; [`Error::LengthMismatch`] for `scores`.
+pub fn cosine_scores_into<T: Element>(
+    query: &[T::Query],
+    rows: Rows<'_, T>,
+    scoring: Scoring,
+    scores: &mut [f32],
+) -> Result<()> {
+    if scores.len() != rows.n() {
+        return Err(Error::LengthMismatch {
+            name: "scores",
+            expected: rows.n(),
+            got: scores.len(),
         });
     }
-    let largest = values
-        .iter()
-        .fold(0.0_f32, |largest, value| largest.max(value.abs()));
-    if largest == 0.0 {
-        return Err(Error::ZeroVector { name, index });
+    let scorer = Scorer::new(0, query, rows, scoring.kernel)?;
+    let parts = scoring.parts(&rows);
+    each_part(scores.chunks_mut(parts.size), |part, scores| {
+        for (block, scores) in scores.chunks_mut(BLOCK).enumerate() {
+            scorer.score(part * parts.size + block * BLOCK, scores)?;
+        }
+        Ok(())
+    })?;
+    Ok(())
+}
+
+/// One query against one matrix.
+pub(crate) struct Scorer<'a, T: Element> {
+    query: Padded<T::Wide>,
+    length: f32,
+    rows: Rows<'a, T>,
+    kernel: Kernel,
+    prefetch: bool,
+}
+
+impl<'a, T: Element> Scorer<'a, T> {
+    /// `index` is the query's own, for errors. O(d), one allocation.
+    pub(crate) fn new(index: usize, query: &[T::Query], rows: Rows<'a, T>, kernel: Kernel) -> Result<Self> {
+        let d = query.len();
+        if d > T::MAX_DIMENSION {
+            return Err(Error::DimensionTooLarge {
+                limit: T::MAX_DIMENSION,
+                got: d,
+            });
+        }
+        if rows.n() > 0 && rows.d() != d {
+            return Err(Error::DimensionMismatch {
+                expected: d,
+                got: rows.d(),
+            });
+        }
+        let shift = kernel.shift(&rows);
+        let mut padded = Padded::new(query.iter().map(|&component| component.into()), shift);
+        let mut norm = squared_norm(kernel, &padded, query)?;
+        if !PLAIN_NORMS.contains(&norm) {
+            let values = rescaled(QUERY, index, query)?;
+            padded = Padded::new(values.iter().map(|&value| T::Wide::from_rescaled(value)), shift);
+            norm = f32::dot_and_norm(&values, &values).1;
+        }
+        Ok(Self {
+            query: padded,
+            length: norm.sqrt(),
+            rows,
+            kernel,
+            prefetch: prefetch_pays(rows.n_bytes()),
+        })
     }
-    // In double precision every single-precision exponent is normal, so the scaling is exact until the last rounding.
-    let largest_exponent = (f64::from(largest).to_bits() >> 52) as i32 - 1023;
-    let scale = f64::from_bits(u64::try_from(1023 - largest_exponent).unwrap_or(1023) << 52);
-    for value in &mut values {
-        #[expect(clippy::cast_possible_truncation, reason = "the product lies in (-2, 2)")]
-        let scaled = (f64::from(*value) * scale) as f32;
-        *value = scaled;
+
+    /// Scores the rows from `first` on, as many as `scores` has entries, at most [`BLOCK`].
+    pub(crate) fn score(&self, first: usize, scores: &mut [f32]) -> Result<()> {
+        let (mut dots, mut norms) = ([0.0; BLOCK], [1.0; BLOCK]);
+        let (dots, norms) = (&mut dots[..scores.len()], &mut norms[..scores.len()]);
+        let rows = self.rows.part(first, scores.len());
+        self.kernel.sums(&self.query, &rows, self.prefetch, dots, norms);
+        if rows.is_unit() {
+            return self.finish_unit(first, dots, scores);
+        }
+        let mut plain = true;
+        for ((score, &dot), &norm) in scores.iter_mut().zip(&*dots).zip(&*norms) {
+            plain &= PLAIN_NORMS.contains(&norm);
+            *score = self.finish(dot, norm);
+        }
+        if !plain {
+            for (k, (score, norm)) in scores.iter_mut().zip(norms).enumerate() {
+                if !PLAIN_NORMS.contains(norm) {
+                    *score = self.score_rescaled(first + k)?;
+                }
+            }
+        }
+        Ok(())
     }
-    Ok(values)
+
+    fn finish(&self, dot: f32, norm: f32) -> f32 {
+        (1.0 - dot / (self.length * norm.sqrt())).clamp(0.0, 2.0)
+    }
+
+    #[cold]
+    fn score_rescaled(&self, index: usize) -> Result<f32> {
+        let row = rescaled(ROW, index, self.rows.row(index))?;
+        let query: Vec<f32> = self.query.query().iter().map(|&x| x.into()).collect();
+        let (dot, norm) = f32::dot_and_norm(&query, &row);
+        Ok(self.finish(dot, norm))
+    }
+
+    fn finish_unit(&self, first: usize, dots: &[f32], scores: &mut [f32]) -> Result<()> {
+        // By Cauchy and Schwarz a unit row scores within [0, 2]; this leaves room for rows rounded to half precision.
+        const POSSIBLE: std::ops::RangeInclusive<f32> = -0.015_625..=2.015_625;
+        let raw = |dot: f32| 1.0 - dot / self.length;
+        let mut possible = true;
+        for (score, &dot) in scores.iter_mut().zip(dots) {
+            possible &= POSSIBLE.contains(&raw(dot));
+            *score = raw(dot).clamp(0.0, 2.0);
+        }
+        if possible {
+            return Ok(());
+        }
+        for (k, &dot) in dots.iter().enumerate() {
+            if !POSSIBLE.contains(&raw(dot)) {
+                refuse_non_finite(ROW, first + k, self.rows.row(first + k))?;
+                return Err(Error::NotUnit {
+                    index: first + k,
+                    score: raw(dot),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Σ x·x by the kernel, which sums the same norm beside any query.
+fn squared_norm<T: Element>(kernel: Kernel, beside: &Padded<T::Wide>, vector: &[T]) -> Result<f32> {
+    let (mut dot, mut norm) = ([0.0], [0.0]);
+    let rows = Rows::contiguous(vector, 1, vector.len())?;
+    kernel.sums(beside, &rows, false, &mut dot, &mut norm);
+    Ok(norm[0])
 }
 
 #[cfg(test)]
@@ -80,15 +182,15 @@ mod tests {
     use half::f16;
     use proptest::prelude::*;
 
-    fn one<T: Element>(query: &[f32], row: &[T]) -> Result<f32> {
-        Ok(cosine_scores(query, [row].into_iter())?[0])
+    fn one<T: Element<Query = f32>>(query: &[f32], row: &[T]) -> Result<f32> {
+        Ok(cosine_scores(query, Rows::contiguous(row, 1, row.len())?)?[0])
     }
 
     #[test]
     fn pythagorean_vectors() {
-        let rows: [&[f32]; 4] = [&[3.0, 4.0], &[4.0, -3.0], &[-3.0, -4.0], &[6.0, 8.0]];
+        let rows = [3.0_f32, 4.0, 4.0, -3.0, -3.0, -4.0, 6.0, 8.0];
         assert_eq!(
-            cosine_scores(&[3.0, 4.0], rows.into_iter()).unwrap(),
+            cosine_scores(&[3.0, 4.0], Rows::contiguous(&rows, 4, 2).unwrap()).unwrap(),
             [0.0, 1.0, 2.0, 0.0]
         );
     }

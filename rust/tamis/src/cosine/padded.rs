@@ -1,0 +1,98 @@
+//! The query as the kernels read it: moved to the rows' own alignment and padded with terms that change no sum.
+
+use half::f16;
+
+/// A component of the query as the kernels multiply it.
+pub trait Wide: Copy + Into<f32> + Send + Sync {
+    /// Times zero, this is a term that leaves every accumulator as it was, the sign of a zero included.
+    const NEUTRAL: Self;
+
+    /// A component scaled into (−2, 2).
+    fn from_rescaled(value: f32) -> Self;
+}
+
+impl Wide for f32 {
+    // −0 · +0 = −0, and −0 + a = a for every a; +0 would turn an accumulated −0 into +0.
+    const NEUTRAL: Self = -0.0;
+
+    fn from_rescaled(value: f32) -> Self {
+        value
+    }
+}
+
+impl Wide for i16 {
+    const NEUTRAL: Self = 0;
+
+    /// Not reached: the squared norm of an integer vector that is not zero needs no rescaling.
+    #[expect(clippy::cast_possible_truncation, reason = "the value lies in (-2, 2)")]
+    fn from_rescaled(value: f32) -> Self {
+        value as Self
+    }
+}
+
+/// A storage type of rows, as the kernels see it.
+pub trait Stored: Copy {
+    /// A component of the query that goes with it.
+    type Wide: Wide;
+}
+
+impl Stored for f32 {
+    type Wide = Self;
+}
+
+impl Stored for f16 {
+    type Wide = f32;
+}
+
+impl Stored for i8 {
+    type Wide = i16;
+}
+
+/// Elements in the widest register of any kernel.
+const WIDEST: usize = 32;
+const CACHE_LINE: usize = 64;
+
+/// `shift` neutral components, the query, and neutral components up to a whole register; 64-byte aligned.
+pub(super) struct Padded<W> {
+    buffer: Vec<W>,
+    start: usize,
+    shift: usize,
+    d: usize,
+}
+
+impl<W: Wide> Padded<W> {
+    /// One allocation. The alignment is for speed alone: no kernel relies on it.
+    pub(super) fn new(query: impl ExactSizeIterator<Item = W>, shift: usize) -> Self {
+        let d = query.len();
+        let length = (shift + d).next_multiple_of(WIDEST);
+        let slack = CACHE_LINE / size_of::<W>();
+        let mut buffer: Vec<W> = Vec::with_capacity(length + slack);
+        let start = buffer.as_ptr().align_offset(CACHE_LINE).min(slack);
+        buffer.resize(start + shift, W::NEUTRAL);
+        buffer.extend(query);
+        buffer.resize(start + length, W::NEUTRAL);
+        Self {
+            buffer,
+            start,
+            shift,
+            d,
+        }
+    }
+
+    /// Neutral components before the query.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn shift(&self) -> usize {
+        self.shift
+    }
+
+    /// The query alone.
+    pub(super) fn query(&self) -> &[W] {
+        &self.buffer[self.start + self.shift..][..self.d]
+    }
+
+    /// With the neutral components on both sides; its length is a multiple of every register's.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn padded(&self) -> &[W] {
+        &self.buffer[self.start..]
+    }
+}
