@@ -42,7 +42,7 @@ struct Following<'a> {
 impl<'a> Candidate<'a> {
     /// Where the sentence ends, if it does.
     pub(super) fn end(&self) -> Option<usize> {
-        if self.lower && !self.begins_small() {
+        if self.lower && !self.may_begin_unusually() {
             return None;
         }
         if self.is_plain() {
@@ -178,7 +178,11 @@ impl<'a> Candidate<'a> {
         match following.next {
             Next::Lower(_) => has_gap && !following.has_closing && self.begins_small(),
             // "?page=2", "!=", "a!b": part of an address or an expression, unless a space was forgotten.
-            Next::Upper(..) | Next::Letter(_) if !has_gap && !following.has_closing => !self.is_in_address(),
+            Next::Upper(..) | Next::Letter(_) if !has_gap && !following.has_closing => {
+                let token = token_before(text, self.start, self.found.terminal);
+                let foreign = matches!(following.next, Next::Letter(_)) && token.starts_with(|c: char| c.is_ascii_uppercase());
+                token.chars().count() > 1 && !foreign && !self.is_in_address()
+            }
             Next::Upper(word, _) => {
                 self.terminal != '!'
                     || following.has_closing
@@ -197,17 +201,11 @@ impl<'a> Candidate<'a> {
         let token = token_before(text, self.start, stop);
         let dots = text[self.start..stop].ends_with(['.', '…']);
         if self.lower {
-            // Text without capitals: "it rained. we stayed."
-            return has_gap
-                && !following.has_closing
-                && !dots
-                && matches!(following.next, Next::Lower(_))
-                && token.chars().count() > 1
-                && token.chars().all(char::is_alphabetic)
-                && !kind_of(token).abbreviates();
+            return has_gap && !dots && self.small_begins(token, following);
         }
         if dots {
-            return has_gap || following.has_closing;
+            // Without capitals nothing says that a new sentence begins after "...".
+            return !matches!(following.next, Next::Letter(_)) && (has_gap || following.has_closing);
         }
         if !has_gap && !following.has_closing {
             // Nothing between the stop and what follows: a space forgotten, or a number, a name, a file.
@@ -215,6 +213,7 @@ impl<'a> Candidate<'a> {
                 Next::Letter(_) => !self.is_abbreviation(token, following.next) && !is_number(token),
                 Next::Open(_) => !token.is_ascii() || token.len() > 1,
                 Next::Other(c) => !c.is_ascii() || c == '<',
+                Next::Upper(..) => !self.terminal.is_ascii(),
                 _ => false,
             };
         }
@@ -228,8 +227,13 @@ impl<'a> Candidate<'a> {
         let first = text[self.start..from].trim_start_matches(|c: char| is_white(c) || "([*_-–•#>".contains(c));
         let whole = first.is_empty() && from - self.start < REACH;
         if is_number(token) {
-            // "1. First", "2.1. Scope"; "am 3. Oktober".
-            return whole || matches!(following, Next::Upper(word, _) if is_ordinal(token) && kind_of(word).has(Kind::MONTHNAME));
+            // "1. First", "2.1. Scope"; "am 3. Oktober"; "5. 6. 2020", "2020. 5. 6."
+            return whole
+                || match following {
+                    Next::Upper(word, _) => is_ordinal(token) && kind_of(word).has(Kind::MONTHNAME),
+                    Next::Digit => self.is_date(token),
+                    _ => false,
+                };
         }
         let mut letters = token.chars().filter(|c| c.is_alphanumeric());
         let (Some(initial), second) = (letters.next(), letters.next()) else {
@@ -260,14 +264,14 @@ impl<'a> Candidate<'a> {
         if kind.has(Kind::MONTH) && matches!(following, Next::Digit | Next::Lower(_) | Next::Letter(_)) {
             return true;
         }
-        if kind.has(Kind::FINAL) {
+        if kind.has(Kind::FINAL) && !kind.has(Kind::MONTH) {
             return match following {
                 Next::Upper(word, _) => token.ends_with(".m") && is_time_word(word),
                 Next::Letter(_) => true,
                 _ => false,
             };
         }
-        let ordinary = kind.has(Kind::ORDINARY) || is_acronym(token) || !kind.abbreviates() && lacks_vowels(token);
+        let ordinary = kind.has(Kind::ORDINARY) || kind.has(Kind::MONTH) || is_acronym(token) || !kind.abbreviates() && lacks_vowels(token);
         ordinary && !begins(text, following)
     }
 
@@ -293,6 +297,53 @@ impl<'a> Candidate<'a> {
         }
     }
 
+    /// Whether digits and a stop between spaces are part of a date: another number with a stop follows, or a year.
+    fn is_date(&self, token: &str) -> bool {
+        let tail = &self.text[self.found.end..];
+        let digits = tail.chars().take(5).take_while(|c| c.is_numeric()).count();
+        let after = tail.chars().nth(digits);
+        token.chars().count() <= 4 && (after == Some('.') && digits <= 2 || digits == 4 && is_ordinal(token))
+    }
+
+    /// Whether what follows a full stop may begin a sentence although no capital comes: cheap, asked first.
+    fn may_begin_unusually(&self) -> bool {
+        match next(self.text, self.found.end) {
+            Next::Digit => true,
+            Next::Lower(word) => is_camel(word) || self.begins_small(),
+            _ => false,
+        }
+    }
+
+    /// "it rained. we stayed.", "… was shown. iPhones sold …", "… was over. 15 people left."
+    fn small_begins(&self, token: &str, following: &Following<'_>) -> bool {
+        let is_word = token.chars().count() > 1
+            && token.chars().all(char::is_alphabetic)
+            && !kind_of(token).abbreviates();
+        match following.next {
+            Next::Lower(_) => is_word && !following.has_closing,
+            // What stands before a number is often an abbreviation that no table has: a whole word or a year only.
+            Next::Digit => {
+                let long = is_word
+                    && token.len() > 3
+                    && !lacks_vowels(token)
+                    && !token.starts_with(char::is_uppercase);
+                long || is_number(token) && token.len() > 2 && !self.is_date(token)
+            }
+            _ => false,
+        }
+    }
+
+    /// A reference mark of digits right after the stop, for which the rules see a number: "was shown.12 Then".
+    pub(super) fn after_reference(text: &str, stop: usize) -> Option<usize> {
+        let bytes = text.as_bytes();
+        let word = bytes[..stop].iter().rev().take_while(|byte| byte.is_ascii_lowercase()).count();
+        let digits = bytes[stop + 1..].iter().take(4).take_while(|byte| byte.is_ascii_digit()).count();
+        let end = stop + 1 + digits;
+        let begins = matches!(bytes.get(end..)?, [b' ', b'A'..=b'Z', ..]);
+        let is_word = word > 3 && !kind_of(&text[stop - word..stop]).abbreviates();
+        (begins && is_word && (1..=3).contains(&digits)).then_some(end + 1)
+    }
+
     /// Whether the sentence is written without a capital at its beginning.
     fn begins_small(&self) -> bool {
         self.text[self.start..]
@@ -316,12 +367,46 @@ impl<'a> Candidate<'a> {
     /// Direct speech with its reporting clause: 「…。」と言った, “……。”他说。, "Stop!" he cried.
     fn speech_goes_on(&self, following: &Following<'_>) -> bool {
         match following.next {
-            Next::Letter(c) if following.end == following.closed => {
-                ('\u{3041}'..='\u{309f}').contains(&c) || is_reported(&self.text[following.end..])
+            Next::Letter(c) => {
+                let direct = following.end == following.closed;
+                let mark = self.text[..following.closed].chars().next_back();
+                // A bracket that opened after the sentence began, or a particle: 「…。」と, "…!"라고.
+                mark.is_some_and(|mark| self.bracket_opened_inside(mark))
+                    || direct && matches!(c, '\u{3041}'..='\u{309f}' | '\u{ac00}'..='\u{d7a3}' | '的' | '和' | '与' | '與')
+                    || is_reported(&self.text[following.end..])
+            }
+            Next::Upper(word, stop) => {
+                let mark = self.text[..following.closed].chars().next_back();
+                mark.is_some_and(|mark| self.bracket_opened_inside(mark)) && !starts_sentence(word, stop)
             }
             _ => false,
         }
     }
+}
+
+impl Candidate<'_> {
+    /// Whether a closing bracket belongs to one that opened after the sentence began: "He paid (so much!) Smith."
+    fn bracket_opened_inside(&self, close: char) -> bool {
+        let open = match close {
+            ')' => '(',
+            '）' => '（',
+            '》' => '《',
+            '】' => '【',
+            _ => return false,
+        };
+        let mut from = self.found.terminal.saturating_sub(REACH).max(self.start);
+        while !self.text.is_char_boundary(from) {
+            from += 1;
+        }
+        self.text[from..self.found.terminal]
+            .rfind(open)
+            .is_some_and(|at| !self.text[self.start..from + at].trim_matches(is_white).is_empty())
+    }
+}
+
+/// A name that begins with one small letter: "iPhone", "eBay", "pH".
+fn is_camel(word: &str) -> bool {
+    word.chars().nth(1).is_some_and(char::is_uppercase)
 }
 
 /// One past the spaces at a byte; soft newlines are spaces.
@@ -434,21 +519,26 @@ fn starts_sentence(word: &str, stop: bool) -> bool {
 fn is_time_word(word: &str) -> bool {
     kind_of(word).has(Kind::WEEKDAY)
         || kind_of(word).has(Kind::MONTHNAME)
+        || matches!(word, "Eastern" | "Central" | "Pacific" | "Mountain" | "Greenwich")
+        || kind_of(word).has(Kind::MONTH)
         || (2..=4).contains(&word.len()) && word.ends_with('T') && word.bytes().all(|byte| byte.is_ascii_uppercase())
         || matches!(word, "UTC" | "ET" | "PT")
 }
 
-/// Whether a reporting clause begins: a few characters, then a verb of saying, then a comma or full stop.
+/// Whether a reporting clause begins: a verb of saying within a short clause that a comma or full stop ends.
 fn is_reported(tail: &str) -> bool {
-    let mut last = '\0';
-    for c in tail.chars().take(10) {
-        if matches!(c, '，' | '。' | '！' | ',') {
-            return matches!(last, '说' | '道' | '问' | '喊' | '叫' | '答' | '想' | '說' | '問' | '言' | '話');
-        }
-        if matches!(c, '：' | ':' | '？' | '\n') {
-            return false;
-        }
-        last = c;
-    }
-    false
+    let ends = |c: char| matches!(c, '，' | '。' | '！' | '،' | '.' | ',' | '।' | '؟' | '？' | '：' | ':' | '\n');
+    let Some((at, end)) = tail.char_indices().take(40).find(|&(_, c)| ends(c)) else {
+        return false;
+    };
+    let clause = &tail[..at];
+    // After a colon speech begins anew.
+    !matches!(end, '：' | ':' | '？' | '؟' | '\n') && SAYING.iter().any(|verb| clause.contains(verb))
 }
+
+/// Verbs of saying in Chinese, Arabic, Persian, Urdu, Hindi and Thai, as they follow direct speech.
+const SAYING: [&str; 40] = [
+    "说", "道", "问", "喊", "叫", "答", "想", "說", "問", "嚷", "吼", "笑着", "قال", "سأل", "صاح", "هتف", "أجاب", "رد ", "صرخ",
+    "همس", "گفت", "پرسید", "فریاد", "جواب", "پاسخ", "کہا", "پوچھا", "कहा", "पूछा", "बोला", "बोली", "बोले", "चिल्ला", "ने जवाब",
+    "พูด", "ถาม", "ตอบ", "ตะโกน", "กล่าว", "บอก",
+];
