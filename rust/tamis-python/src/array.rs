@@ -282,7 +282,7 @@ fn rows<'py, T: Element>(name: &str, array: &Bound<'py, PyArray2<T>>) -> PyResul
     let view = array
         .try_readonly()
         .map_err(|error| PyValueError::new_err(format!("{name}: {error}")))?;
-    if view.shape()[1] > 1 && view.as_array().strides()[1] != 1 {
+    if !view.is_empty() && view.shape()[1] > 1 && view.as_array().strides()[1] != 1 {
         return Err(refused(name, untyped, FIX));
     }
     Ok(view)
