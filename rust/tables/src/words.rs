@@ -53,7 +53,11 @@ fn words() -> BTreeMap<String, u32> {
             if by_hand.contains_key(&lower) || conflicts.contains(lower.as_str()) {
                 continue;
             }
-            let capital = if word.starts_with(char::is_uppercase) { CAPITAL } else { 0 };
+            let capital = if word.starts_with(char::is_uppercase) {
+                CAPITAL
+            } else {
+                0
+            };
             *all.entry(lower).or_default() |= ORDINARY << capital;
         }
     }
@@ -62,8 +66,9 @@ fn words() -> BTreeMap<String, u32> {
 
 /// FNV-1a over the bytes, as the core computes it.
 fn hash(word: &str) -> usize {
-    word.bytes()
-        .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)) as usize
+    word.bytes().fold(0x811c_9dc5_u32, |hash, byte| {
+        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    }) as usize
 }
 
 pub(crate) fn source() -> String {

@@ -48,7 +48,11 @@ fn opened(text: &str, from: usize, end: usize) -> Option<char> {
                 }
             }
             _ => {
-                let Some(c) = at.checked_sub(1).and_then(|lead| text.get(lead..)).and_then(|tail| tail.chars().next()) else {
+                let Some(c) = at
+                    .checked_sub(1)
+                    .and_then(|lead| text.get(lead..))
+                    .and_then(|tail| tail.chars().next())
+                else {
                     continue;
                 };
                 match c {

@@ -21,7 +21,10 @@ pub(super) fn byte_ends(text: &str, document: usize, ends: &[usize]) -> Result<V
             previous: count,
             length: text.chars().count(),
         };
-        let step = end.checked_sub(count).filter(|&step| step > 0).ok_or_else(wrong)?;
+        let step = end
+            .checked_sub(count)
+            .filter(|&step| step > 0)
+            .ok_or_else(wrong)?;
         // One before it must exist, so that the text does not end too early.
         let last = forward(text, at, text.len(), step - 1);
         let width = text[last..].chars().next().ok_or_else(wrong)?.len_utf8();

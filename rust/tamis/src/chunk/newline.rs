@@ -9,8 +9,13 @@ use super::white::is_white;
 pub(super) fn is_soft(text: &str, at: usize) -> bool {
     // The common case first: a line ends and the next begins with a word.
     if let Some(before) = at.checked_sub(1)
-        && let [b'!'..=b'~', b'\n', b'A'..=b'Z' | b'a'..=b'z', b'a'..=b'h' | b'j'..=b'u' | b'w' | b'y' | b'z', ..] =
-            text.as_bytes()[before..]
+        && let [
+            b'!'..=b'~',
+            b'\n',
+            b'A'..=b'Z' | b'a'..=b'z',
+            b'a'..=b'h' | b'j'..=b'u' | b'w' | b'y' | b'z',
+            ..,
+        ] = text.as_bytes()[before..]
     {
         return true;
     }
@@ -49,10 +54,23 @@ fn starts_anew(text: &str) -> bool {
 
 /// Whether the text begins with a number, a letter (before a bracket only) or a numeral such as `iv)`, one of the closings, and a space.
 fn marker(text: &str, closings: &[&str]) -> bool {
-    let digits = text.chars().take(13).take_while(|c| c.is_numeric()).map(char::len_utf8).sum::<usize>();
+    let digits = text
+        .chars()
+        .take(13)
+        .take_while(|c| c.is_numeric())
+        .map(char::len_utf8)
+        .sum::<usize>();
     let letters = text.bytes().take(5).take_while(u8::is_ascii_alphabetic).count();
-    let (width, letter) = if digits > 0 { (digits, false) } else { (letters, true) };
-    if width == 0 || digits > 12 || letter && letters > 1 && !text[..letters].bytes().all(|b| b"ivxIVX".contains(&b)) || letters > 4 {
+    let (width, letter) = if digits > 0 {
+        (digits, false)
+    } else {
+        (letters, true)
+    };
+    if width == 0
+        || digits > 12
+        || letter && letters > 1 && !text[..letters].bytes().all(|b| b"ivxIVX".contains(&b))
+        || letters > 4
+    {
         return false;
     }
     closings.iter().any(|closing| {

@@ -50,8 +50,13 @@ pub(crate) fn forward(text: &str, from: usize, end: usize, n: usize) -> usize {
         }
         (at, left) = (at + BLOCK, left - count);
     }
-    let rest = bytes[at..].iter().enumerate().filter(|(_, byte)| is_first(**byte));
-    rest.map(|(offset, _)| from + at + offset).nth(left).unwrap_or(end)
+    let rest = bytes[at..]
+        .iter()
+        .enumerate()
+        .filter(|(_, byte)| is_first(**byte));
+    rest.map(|(offset, _)| from + at + offset)
+        .nth(left)
+        .unwrap_or(end)
 }
 
 /// The byte position `n` code points before `from`, at least `start`.
@@ -68,8 +73,14 @@ pub(crate) fn backward(text: &str, start: usize, from: usize, n: usize) -> usize
     if left == 0 {
         return start + at;
     }
-    let rest = bytes[..at].iter().enumerate().rev().filter(|(_, byte)| is_first(**byte));
-    rest.map(|(offset, _)| start + offset).nth(left - 1).unwrap_or(start)
+    let rest = bytes[..at]
+        .iter()
+        .enumerate()
+        .rev()
+        .filter(|(_, byte)| is_first(**byte));
+    rest.map(|(offset, _)| start + offset)
+        .nth(left - 1)
+        .unwrap_or(start)
 }
 
 #[cfg(test)]

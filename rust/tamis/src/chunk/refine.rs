@@ -47,7 +47,8 @@ impl<'a> Candidate<'a> {
         }
         if self.is_plain() {
             let end = self.found.end;
-            let goes_on = self.may_be_enclosed && is_enclosed(self.text, self.start, self.found.terminal, end);
+            let goes_on =
+                self.may_be_enclosed && is_enclosed(self.text, self.start, self.found.terminal, end);
             return (!goes_on).then_some(end);
         }
         let following = self.following()?;
@@ -75,14 +76,23 @@ impl<'a> Candidate<'a> {
             closed,
             end,
         } = self.found;
-        if !(self.terminal.is_ascii() && closed == after && end > closed && bytes.get(end).is_some_and(u8::is_ascii_uppercase)) {
+        if !(self.terminal.is_ascii()
+            && closed == after
+            && end > closed
+            && bytes.get(end).is_some_and(u8::is_ascii_uppercase))
+        {
             return false;
         }
         let before = &bytes[self.start..terminal];
-        let length = before.iter().rev().take_while(|byte| byte.is_ascii_alphabetic()).count();
+        let length = before
+            .iter()
+            .rev()
+            .take_while(|byte| byte.is_ascii_alphabetic())
+            .count();
         let word = &self.text[terminal - length..terminal];
         // Begun by a space, so that the letters are the whole token.
-        let whole = length > 1 && before.len() > length && matches!(before[before.len() - length - 1], b' ' | b'\n');
+        let whole =
+            length > 1 && before.len() > length && matches!(before[before.len() - length - 1], b' ' | b'\n');
         whole
             && if self.kind == Class::ATerm {
                 !kind_of(word).abbreviates() && !lacks_vowels(word)
@@ -180,7 +190,8 @@ impl<'a> Candidate<'a> {
             // "?page=2", "!=", "a!b": part of an address or an expression, unless a space was forgotten.
             Next::Upper(..) | Next::Letter(_) if !has_gap && !following.has_closing => {
                 let token = token_before(text, self.start, self.found.terminal);
-                let foreign = matches!(following.next, Next::Letter(_)) && token.starts_with(|c: char| c.is_ascii_uppercase());
+                let foreign = matches!(following.next, Next::Letter(_))
+                    && token.starts_with(|c: char| c.is_ascii_uppercase());
                 token.chars().count() > 1 && !foreign && !self.is_in_address()
             }
             Next::Upper(word, _) => {
@@ -224,7 +235,8 @@ impl<'a> Candidate<'a> {
     fn is_abbreviation(&self, token: &str, following: Next<'_>) -> bool {
         let text = self.text;
         let from = self.found.terminal - token.len();
-        let first = text[self.start..from].trim_start_matches(|c: char| is_white(c) || "([*_-–•#>".contains(c));
+        let first =
+            text[self.start..from].trim_start_matches(|c: char| is_white(c) || "([*_-–•#>".contains(c));
         let whole = first.is_empty() && from - self.start < REACH;
         if is_number(token) {
             // "1. First", "2.1. Scope"; "am 3. Oktober"; "5. 6. 2020", "2020. 5. 6."
@@ -271,7 +283,10 @@ impl<'a> Candidate<'a> {
                 _ => false,
             };
         }
-        let ordinary = kind.has(Kind::ORDINARY) || kind.has(Kind::MONTH) || is_acronym(token) || !kind.abbreviates() && lacks_vowels(token);
+        let ordinary = kind.has(Kind::ORDINARY)
+            || kind.has(Kind::MONTH)
+            || is_acronym(token)
+            || !kind.abbreviates() && lacks_vowels(token);
         ordinary && !begins(text, following)
     }
 
@@ -336,8 +351,16 @@ impl<'a> Candidate<'a> {
     /// A reference mark of digits right after the stop, for which the rules see a number: "was shown.12 Then".
     pub(super) fn after_reference(text: &str, stop: usize) -> Option<usize> {
         let bytes = text.as_bytes();
-        let word = bytes[..stop].iter().rev().take_while(|byte| byte.is_ascii_lowercase()).count();
-        let digits = bytes[stop + 1..].iter().take(4).take_while(|byte| byte.is_ascii_digit()).count();
+        let word = bytes[..stop]
+            .iter()
+            .rev()
+            .take_while(|byte| byte.is_ascii_lowercase())
+            .count();
+        let digits = bytes[stop + 1..]
+            .iter()
+            .take(4)
+            .take_while(|byte| byte.is_ascii_digit())
+            .count();
         let end = stop + 1 + digits;
         let begins = matches!(bytes.get(end..)?, [b' ', b'A'..=b'Z', ..]);
         let is_word = word > 3 && !kind_of(&text[stop - word..stop]).abbreviates();
@@ -372,7 +395,8 @@ impl<'a> Candidate<'a> {
                 let mark = self.text[..following.closed].chars().next_back();
                 // A bracket that opened after the sentence began, or a particle: 「…。」と, "…!"라고.
                 mark.is_some_and(|mark| self.bracket_opened_inside(mark))
-                    || direct && matches!(c, '\u{3041}'..='\u{309f}' | '\u{ac00}'..='\u{d7a3}' | '的' | '和' | '与' | '與')
+                    || direct
+                        && matches!(c, '\u{3041}'..='\u{309f}' | '\u{ac00}'..='\u{d7a3}' | '的' | '和' | '与' | '與')
                     || is_reported(&self.text[following.end..])
             }
             Next::Upper(word, stop) => {
@@ -439,7 +463,9 @@ fn opens(text: &str, position: usize, c: char) -> bool {
 fn closes(text: &str, position: usize, c: char) -> bool {
     match c {
         ')' | ']' | '}' | '）' | '」' | '』' | '》' | '】' => true,
-        '»' | '›' | '”' => !opens(text, position, c) && !text[position + c.len_utf8()..].starts_with(is_letter),
+        '»' | '›' | '”' => {
+            !opens(text, position, c) && !text[position + c.len_utf8()..].starts_with(is_letter)
+        }
         _ => false,
     }
 }
@@ -484,7 +510,9 @@ fn lacks_vowels(token: &str) -> bool {
 /// Whether a number follows: digits, a Roman numeral, a section sign, or one of these in brackets.
 fn is_counted(text: &str, following: Next<'_>) -> bool {
     match following {
-        Next::Digit | Next::Lower(_) | Next::Letter(_) | Next::Other('§' | '#' | '№' | '±' | '-' | '–') => true,
+        Next::Digit | Next::Lower(_) | Next::Letter(_) | Next::Other('§' | '#' | '№' | '±' | '-' | '–') => {
+            true
+        }
         Next::Upper(word, _) => {
             word.bytes().all(|byte| b"IVXLCDM".contains(&byte))
                 || word.len() == 1
@@ -521,13 +549,20 @@ fn is_time_word(word: &str) -> bool {
         || kind_of(word).has(Kind::MONTHNAME)
         || matches!(word, "Eastern" | "Central" | "Pacific" | "Mountain" | "Greenwich")
         || kind_of(word).has(Kind::MONTH)
-        || (2..=4).contains(&word.len()) && word.ends_with('T') && word.bytes().all(|byte| byte.is_ascii_uppercase())
+        || (2..=4).contains(&word.len())
+            && word.ends_with('T')
+            && word.bytes().all(|byte| byte.is_ascii_uppercase())
         || matches!(word, "UTC" | "ET" | "PT")
 }
 
 /// Whether a reporting clause begins: a verb of saying within a short clause that a comma or full stop ends.
 fn is_reported(tail: &str) -> bool {
-    let ends = |c: char| matches!(c, '，' | '。' | '！' | '،' | '.' | ',' | '।' | '؟' | '？' | '：' | ':' | '\n');
+    let ends = |c: char| {
+        matches!(
+            c,
+            '，' | '。' | '！' | '،' | '.' | ',' | '।' | '؟' | '？' | '：' | ':' | '\n'
+        )
+    };
     let Some((at, end)) = tail.char_indices().take(40).find(|&(_, c)| ends(c)) else {
         return false;
     };
@@ -538,7 +573,44 @@ fn is_reported(tail: &str) -> bool {
 
 /// Verbs of saying in Chinese, Arabic, Persian, Urdu, Hindi and Thai, as they follow direct speech.
 const SAYING: [&str; 40] = [
-    "说", "道", "问", "喊", "叫", "答", "想", "說", "問", "嚷", "吼", "笑着", "قال", "سأل", "صاح", "هتف", "أجاب", "رد ", "صرخ",
-    "همس", "گفت", "پرسید", "فریاد", "جواب", "پاسخ", "کہا", "پوچھا", "कहा", "पूछा", "बोला", "बोली", "बोले", "चिल्ला", "ने जवाब",
-    "พูด", "ถาม", "ตอบ", "ตะโกน", "กล่าว", "บอก",
+    "说",
+    "道",
+    "问",
+    "喊",
+    "叫",
+    "答",
+    "想",
+    "說",
+    "問",
+    "嚷",
+    "吼",
+    "笑着",
+    "قال",
+    "سأل",
+    "صاح",
+    "هتف",
+    "أجاب",
+    "رد ",
+    "صرخ",
+    "همس",
+    "گفت",
+    "پرسید",
+    "فریاد",
+    "جواب",
+    "پاسخ",
+    "کہا",
+    "پوچھا",
+    "कहा",
+    "पूछा",
+    "बोला",
+    "बोली",
+    "बोले",
+    "चिल्ला",
+    "ने जवाब",
+    "พูด",
+    "ถาม",
+    "ตอบ",
+    "ตะโกน",
+    "กล่าว",
+    "บอก",
 ];

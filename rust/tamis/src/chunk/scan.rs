@@ -140,7 +140,11 @@ fn block_masks(previous: &[u8; BLOCK], block: &[u8; BLOCK]) -> (u32, u32) {
                 | (p == 0xDF) & (v == 0xB9);
             let inner = (p == 0xA5) & within(v, 0xA4, 0xA5)
                 | (p == 0x80)
-                    & ((v == 0x82) | (v == 0xA4) | (v == 0xA6) | within(v, 0xA8, 0xA9) | within(v, 0xBC, 0xBD))
+                    & ((v == 0x82)
+                        | (v == 0xA4)
+                        | (v == 0xA6)
+                        | within(v, 0xA8, 0xA9)
+                        | within(v, 0xBC, 0xBD))
                 | (p == 0x81) & within(v, 0x87, 0x89);
             let lead = (p == 0xEF) & within(v, 0xB8, 0xBD)
                 | (p == 0xE0) & (v == 0xA0)
@@ -160,7 +164,11 @@ fn block_masks(previous: &[u8; BLOCK], block: &[u8; BLOCK]) -> (u32, u32) {
 fn bits(flags: &[u8; BLOCK]) -> u32 {
     let (eights, _) = flags.as_chunks::<8>();
     // Most blocks have none.
-    if eights.iter().fold(0, |any, eight| any | u64::from_le_bytes(*eight)) == 0 {
+    if eights
+        .iter()
+        .fold(0, |any, eight| any | u64::from_le_bytes(*eight))
+        == 0
+    {
         return 0;
     }
     eights.iter().enumerate().fold(0, |mask, (i, eight)| {
@@ -179,7 +187,12 @@ mod tests {
     /// Terminals and separators of a text by reading every character.
     fn read(text: &str) -> Vec<usize> {
         text.char_indices()
-            .filter(|&(_, c)| matches!(class(c), Class::CR | Class::LF | Class::Sep | Class::ATerm | Class::STerm))
+            .filter(|&(_, c)| {
+                matches!(
+                    class(c),
+                    Class::CR | Class::LF | Class::Sep | Class::ATerm | Class::STerm
+                )
+            })
             .map(|(at, _)| at)
             .collect()
     }
@@ -206,7 +219,10 @@ mod tests {
                 for ahead in 0..33 {
                     let text = format!("{}{lead}{c}{}", "x".repeat(ahead), "y".repeat(40));
                     let found = hits(&text);
-                    assert!(read(&text).iter().all(|at| found.contains(at)), "{c:?} in {text:?}");
+                    assert!(
+                        read(&text).iter().all(|at| found.contains(at)),
+                        "{c:?} in {text:?}"
+                    );
                 }
             }
             seen += 1;
@@ -220,7 +236,11 @@ mod tests {
             for byte in 0..=u8::MAX {
                 let all = |set: bool| if set { u32::MAX } else { 0 };
                 let expected = (all(may_end(previous, byte)), all(may_open(previous, byte)));
-                assert_eq!(block_masks(&[previous; BLOCK], &[byte; BLOCK]), expected, "{previous:x} {byte:x}");
+                assert_eq!(
+                    block_masks(&[previous; BLOCK], &[byte; BLOCK]),
+                    expected,
+                    "{previous:x} {byte:x}"
+                );
             }
         }
     }

@@ -130,7 +130,9 @@ fn rule_ends(text: &str) -> Vec<usize> {
         while !text.is_char_boundary(position) {
             position -= 1;
         }
-        let Some((c, kind)) = at(text, position) else { continue };
+        let Some((c, kind)) = at(text, position) else {
+            continue;
+        };
         if position < decided {
             continue;
         }
@@ -260,7 +262,10 @@ mod tests {
             sentences("Things:\n- one\n- two\n2. three\n# Head\nbody"),
             ["Things:", "- one", "- two", "2. three", "# Head\nbody"]
         );
-        assert_eq!(sentences("They met the Dr.\n\nMore."), ["They met the Dr.", "More."]);
+        assert_eq!(
+            sentences("They met the Dr.\n\nMore."),
+            ["They met the Dr.", "More."]
+        );
         assert_eq!(sentences(""), [""; 0]);
         assert_eq!(sentences("  \n\n A."), ["", "A."]);
     }

@@ -182,7 +182,8 @@ impl Chunker {
                 };
                 // No text has more code points than bytes, and none fewer than a quarter.
                 let whole = end - start <= self.max_chars
-                    || end - start <= self.max_chars.saturating_mul(4) && length(text, start, end) <= self.max_chars;
+                    || end - start <= self.max_chars.saturating_mul(4)
+                        && length(text, start, end) <= self.max_chars;
                 let cut = if whole {
                     end
                 } else {

@@ -10,7 +10,11 @@ const LONGEST: usize = 40;
 /// bracket, a quote or a dash, and not before `start`.
 pub(super) fn token_before(text: &str, start: usize, end: usize) -> &str {
     let mut from = end;
-    for (at, c) in text[start..end].char_indices().rev().map(|(at, c)| (start + at, c)) {
+    for (at, c) in text[start..end]
+        .char_indices()
+        .rev()
+        .map(|(at, c)| (start + at, c))
+    {
         let inside = match c {
             '.' | '&' | '\'' | '’' | '_' | '@' => true,
             ..'\u{80}' => c.is_ascii_alphanumeric(),
@@ -73,9 +77,8 @@ pub(super) fn next(text: &str, from: usize) -> Next<'_> {
         }
         _ if kind == Class::Lower => Next::Lower(word_at(text, from)),
         _ if kind == Class::OLetter => Next::Letter(c),
-        '(' | '[' | '{' | '"' | '\'' | '“' | '‘' | '„' | '‚' | '«' | '‹' | '「' | '『' | '（' | '《' | '【' | '¿' | '¡' => {
-            Next::Open(from + c.len_utf8())
-        }
+        '(' | '[' | '{' | '"' | '\'' | '“' | '‘' | '„' | '‚' | '«' | '‹' | '「' | '『' | '（' | '《'
+        | '【' | '¿' | '¡' => Next::Open(from + c.len_utf8()),
         // As an opening quotation mark, in German books and in Swedish.
         '»' | '›' | '”' | '’' if text[from + c.len_utf8()..].starts_with(is_letter) => {
             Next::Open(from + c.len_utf8())
