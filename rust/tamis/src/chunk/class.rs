@@ -1,8 +1,8 @@
-//! The Sentence_Break property of a character (UAX #29, table 4).
+//! The `Sentence_Break` property of a character (UAX #29, table 4).
 
 use super::tables::sentence_break::{CLASSES, INDEX};
 
-/// Sentence_Break. The order is that of the generated table.
+/// `Sentence_Break`. The order is that of the generated table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Class {
     Other,

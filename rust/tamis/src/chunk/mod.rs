@@ -2,6 +2,7 @@
 
 mod abbreviations;
 mod class;
+mod closing;
 mod enclosed;
 mod given;
 mod labels;
@@ -12,8 +13,10 @@ mod rules;
 mod scan;
 mod sentences;
 mod spans;
+mod speech;
 mod tables;
 mod threads;
+mod tokens;
 mod white;
 mod window;
 mod words;

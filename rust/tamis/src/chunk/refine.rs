@@ -5,13 +5,15 @@
 
 use super::abbreviations::{Kind, kind_of};
 use super::class::Class;
+use super::closing::Following;
 use super::enclosed::is_enclosed;
-use super::rules::{Break, at};
+use super::rules::Break;
+use super::tokens::{is_acronym, is_camel, is_number, is_numeral, is_ordinal, lacks_vowels};
 use super::white::is_white;
-use super::words::{Next, is_letter, next, token_before};
+use super::words::{Next, next, token_before};
 
 /// How far back the beginning of an address or of a sentence is looked for, in bytes.
-const REACH: usize = 256;
+pub(super) const REACH: usize = 256;
 
 /// A terminal in its sentence.
 pub(super) struct Candidate<'a> {
@@ -27,19 +29,7 @@ pub(super) struct Candidate<'a> {
     pub(super) may_be_enclosed: bool,
 }
 
-/// What follows the terminal and all that belongs to it.
-#[derive(Clone, Copy)]
-struct Following<'a> {
-    /// One past the closing punctuation.
-    closed: usize,
-    /// Whether there is any.
-    has_closing: bool,
-    /// Where the next sentence would begin.
-    end: usize,
-    next: Next<'a>,
-}
-
-impl<'a> Candidate<'a> {
+impl Candidate<'_> {
     /// Where the sentence ends, if it does.
     pub(super) fn end(&self) -> Option<usize> {
         if self.lower && !self.may_begin_unusually() {
@@ -99,78 +89,6 @@ impl<'a> Candidate<'a> {
             } else {
                 !kind_of(word).has(Kind::BANG)
             }
-    }
-
-    /// Closing punctuation that the rules leave to the next sentence, and opening one that they take from it.
-    fn following(&self) -> Option<Following<'a>> {
-        let text = self.text;
-        let mut closed = self.found.after;
-        for (offset, c) in text[closed..self.found.closed].char_indices() {
-            let position = self.found.after + offset;
-            if opens(text, position, c) {
-                return self.before_opening(position, c);
-            }
-            closed = position + c.len_utf8();
-        }
-        let mut end = self.found.end;
-        let has_gap = end > closed;
-        let tail = &text[end..];
-        // Emphasis and reference marks: "**Note.** Then", "so it is.¹ Then".
-        if !has_gap && tail.starts_with(is_mark) {
-            let marked = closed + (tail.len() - tail.trim_start_matches(is_mark).len());
-            let spaced = spaces(text, marked);
-            if spaced == marked && marked < text.len() {
-                return (self.terminal.len_utf8() > 1).then(|| self.gather(closed, end));
-            }
-            return Some(self.gather(marked, spaced));
-        }
-        // A space before the closing mark: "Quoi ? »".
-        while has_gap
-            && let Some(c) = text[end..].chars().next()
-            && closes(text, end, c)
-        {
-            closed = end + c.len_utf8();
-            end = spaces(text, closed);
-        }
-        Some(self.gather(closed, end))
-    }
-
-    fn gather(&self, closed: usize, end: usize) -> Following<'a> {
-        Following {
-            closed,
-            has_closing: closed > self.found.after,
-            end,
-            next: next(self.text, end),
-        }
-    }
-
-    /// An opening bracket or quotation mark right after the terminal: a reference mark "[12]" belongs to the sentence,
-    /// anything else to the next.
-    fn before_opening(&self, position: usize, c: char) -> Option<Following<'a>> {
-        let text = self.text;
-        if !matches!(c, '[' | '(' | '{') {
-            return Some(self.gather(position, position));
-        }
-        let inner = &text[position + 1..];
-        let width = inner
-            .bytes()
-            .take(16)
-            .take_while(|byte| byte.is_ascii_alphanumeric() || b",- ".contains(byte))
-            .count();
-        let close = position + 1 + width;
-        if width > 0 && text[close..].starts_with([']', ')']) {
-            let mut closed = close + 1;
-            if text[closed..].starts_with('[') {
-                // "[1][2]": as far as the last.
-                closed = text[closed..]
-                    .find(is_white)
-                    .filter(|&more| more < 16)
-                    .map_or(closed, |more| closed + more);
-            }
-            let end = spaces(text, closed);
-            return (end > closed).then(|| self.gather(closed, end));
-        }
-        (!self.terminal.is_ascii()).then(|| self.gather(position, position))
     }
 
     /// Exclamation and question marks, and the full stops of scripts that use theirs for nothing else.
@@ -278,7 +196,9 @@ impl<'a> Candidate<'a> {
         }
         if kind.has(Kind::FINAL) && !kind.has(Kind::MONTH) {
             return match following {
-                Next::Upper(word, _) => token.ends_with(".m") && is_time_word(word),
+                Next::Upper(word, _) => {
+                    matches!(token.rsplit('.').next(), Some("m" | "M")) && is_time_word(word)
+                }
                 Next::Letter(_) => true,
                 _ => false,
             };
@@ -302,9 +222,11 @@ impl<'a> Candidate<'a> {
         match initial {
             _ if has_case => {
                 let before = self.text[self.start..from].trim_end_matches(is_white);
-                !kind_of(token_before(self.text, self.start, self.start + before.len())).has(Kind::LETTERED)
-                    && !(kind_of_letter(initial).has(Kind::FINAL) && matches!(following, Next::Upper(..)))
-                    && !begins(self.text, following)
+                let named = kind_of(token_before(self.text, self.start, self.start + before.len()));
+                let ends = named.has(Kind::LETTERED)
+                    || begins(self.text, following)
+                    || kind_of_letter(initial).has(Kind::FINAL) && matches!(following, Next::Upper(..));
+                !ends
             }
             // Hebrew and Arabic, Thai and Lao.
             '\u{590}'..='\u{8ff}' | '\u{e00}'..='\u{eff}' | '\u{fb1d}'..='\u{fdff}' => true,
@@ -386,125 +308,10 @@ impl<'a> Candidate<'a> {
         let run = before.rsplit(is_white).next().unwrap_or(before);
         run.contains(['/', '=', '@', '\\', '&', '#', '_', '$', '<', '{']) || run.starts_with("www.")
     }
-
-    /// Direct speech with its reporting clause: 「…。」と言った, “……。”他说。, "Stop!" he cried.
-    fn speech_goes_on(&self, following: &Following<'_>) -> bool {
-        match following.next {
-            Next::Letter(c) => {
-                let direct = following.end == following.closed;
-                let mark = self.text[..following.closed].chars().next_back();
-                // A bracket that opened after the sentence began, or a particle: 「…。」と, "…!"라고.
-                mark.is_some_and(|mark| self.bracket_opened_inside(mark))
-                    || direct
-                        && matches!(c, '\u{3041}'..='\u{309f}' | '\u{ac00}'..='\u{d7a3}' | '的' | '和' | '与' | '與')
-                    || is_reported(&self.text[following.end..])
-            }
-            Next::Upper(word, stop) => {
-                let mark = self.text[..following.closed].chars().next_back();
-                mark.is_some_and(|mark| self.bracket_opened_inside(mark)) && !starts_sentence(word, stop)
-            }
-            _ => false,
-        }
-    }
-}
-
-impl Candidate<'_> {
-    /// Whether a closing bracket belongs to one that opened after the sentence began: "He paid (so much!) Smith."
-    fn bracket_opened_inside(&self, close: char) -> bool {
-        let open = match close {
-            ')' => '(',
-            '）' => '（',
-            '》' => '《',
-            '】' => '【',
-            _ => return false,
-        };
-        let mut from = self.found.terminal.saturating_sub(REACH).max(self.start);
-        while !self.text.is_char_boundary(from) {
-            from += 1;
-        }
-        self.text[from..self.found.terminal]
-            .rfind(open)
-            .is_some_and(|at| !self.text[self.start..from + at].trim_matches(is_white).is_empty())
-    }
-}
-
-/// A name that begins with one small letter: "iPhone", "eBay", "pH".
-fn is_camel(word: &str) -> bool {
-    word.chars().nth(1).is_some_and(char::is_uppercase)
-}
-
-/// One past the spaces at a byte; soft newlines are spaces.
-fn spaces(text: &str, from: usize) -> usize {
-    let mut position = from;
-    while let Some((c, Class::Sp)) = at(text, position) {
-        position += c.len_utf8();
-    }
-    position
-}
-
-/// Marks that are set after the stop and belong to the sentence.
-fn is_mark(c: char) -> bool {
-    matches!(c, '*' | '_' | '`' | '~' | '†' | '‡' | '¹' | '²' | '³' | '⁰'..='⁹')
-}
-
-/// Whether punctuation right after a terminal opens something new.
-fn opens(text: &str, position: usize, c: char) -> bool {
-    match c {
-        '(' | '[' | '{' | '（' | '［' | '「' | '『' | '《' | '〈' | '【' | '〔' | '¿' | '¡' => true,
-        '“' | '‘' | '«' | '‹' | '„' | '‚' | '»' | '›' => text[position + c.len_utf8()..]
-            .chars()
-            .next()
-            .is_some_and(is_letter),
-        _ => false,
-    }
-}
-
-/// Whether punctuation after a space closes what the sentence has opened.
-fn closes(text: &str, position: usize, c: char) -> bool {
-    match c {
-        ')' | ']' | '}' | '）' | '」' | '』' | '》' | '】' => true,
-        '»' | '›' | '”' => {
-            !opens(text, position, c) && !text[position + c.len_utf8()..].starts_with(is_letter)
-        }
-        _ => false,
-    }
 }
 
 fn kind_of_letter(letter: char) -> Kind {
     kind_of(letter.encode_utf8(&mut [0; 4]))
-}
-
-/// Digits, with stops between them.
-fn is_number(token: &str) -> bool {
-    token.contains(char::is_numeric) && token.chars().all(|c| c.is_numeric() || c == '.')
-}
-
-fn is_ordinal(token: &str) -> bool {
-    token.chars().count() <= 2 && token.chars().all(char::is_numeric)
-}
-
-/// Roman numerals, as list markers.
-fn is_numeral(token: &str) -> bool {
-    token.len() <= 6 && token.bytes().all(|byte| b"IVXLC".contains(&byte))
-        || token.len() <= 5 && token.bytes().all(|byte| b"ivx".contains(&byte))
-}
-
-/// Letters parted by stops: "U.S", "p.m", "Ph.D", "т.е", "พ.ศ".
-fn is_acronym(token: &str) -> bool {
-    token.contains('.')
-        && token.split('.').all(|part| {
-            let letters = part.chars().filter(|c| c.is_alphabetic()).count();
-            (1..=2).contains(&letters) && part.chars().all(|c| !c.is_ascii_digit() && c != '_' && c != '@')
-        })
-}
-
-/// A capitalised short word without vowels is no word: "Hwy", "Blvd", "Sgt".
-fn lacks_vowels(token: &str) -> bool {
-    let mut bytes = token.bytes();
-    (2..=5).contains(&token.len())
-        && bytes.next().is_some_and(|first| first.is_ascii_uppercase())
-        && bytes.all(|byte| byte.is_ascii_lowercase())
-        && !token.bytes().any(|byte| b"aeiouyAEIOUY".contains(&byte))
 }
 
 /// Whether a number follows: digits, a Roman numeral, a section sign, or one of these in brackets.
@@ -539,7 +346,7 @@ fn begins(text: &str, following: Next<'_>) -> bool {
     }
 }
 
-fn starts_sentence(word: &str, stop: bool) -> bool {
+pub(super) fn starts_sentence(word: &str, stop: bool) -> bool {
     !stop && kind_of(word).has(Kind::STARTER)
 }
 
@@ -554,63 +361,3 @@ fn is_time_word(word: &str) -> bool {
             && word.bytes().all(|byte| byte.is_ascii_uppercase())
         || matches!(word, "UTC" | "ET" | "PT")
 }
-
-/// Whether a reporting clause begins: a verb of saying within a short clause that a comma or full stop ends.
-fn is_reported(tail: &str) -> bool {
-    let ends = |c: char| {
-        matches!(
-            c,
-            '，' | '。' | '！' | '،' | '.' | ',' | '।' | '؟' | '？' | '：' | ':' | '\n'
-        )
-    };
-    let Some((at, end)) = tail.char_indices().take(40).find(|&(_, c)| ends(c)) else {
-        return false;
-    };
-    let clause = &tail[..at];
-    // After a colon speech begins anew.
-    !matches!(end, '：' | ':' | '？' | '؟' | '\n') && SAYING.iter().any(|verb| clause.contains(verb))
-}
-
-/// Verbs of saying in Chinese, Arabic, Persian, Urdu, Hindi and Thai, as they follow direct speech.
-const SAYING: [&str; 40] = [
-    "说",
-    "道",
-    "问",
-    "喊",
-    "叫",
-    "答",
-    "想",
-    "說",
-    "問",
-    "嚷",
-    "吼",
-    "笑着",
-    "قال",
-    "سأل",
-    "صاح",
-    "هتف",
-    "أجاب",
-    "رد ",
-    "صرخ",
-    "همس",
-    "گفت",
-    "پرسید",
-    "فریاد",
-    "جواب",
-    "پاسخ",
-    "کہا",
-    "پوچھا",
-    "कहा",
-    "पूछा",
-    "बोला",
-    "बोली",
-    "बोले",
-    "चिल्ला",
-    "ने जवाब",
-    "พูด",
-    "ถาม",
-    "ตอบ",
-    "ตะโกน",
-    "กล่าว",
-    "บอก",
-];

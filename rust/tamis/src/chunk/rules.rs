@@ -93,13 +93,12 @@ pub(super) fn after_terminal(text: &str, terminal: usize, c: char, kind: Class) 
         end,
     };
     match at(text, end) {
-        None => Verdict::Break(found),
         // SB8a, and the separator breaks by itself.
         Some((_, Class::SContinue | Class::STerm | Class::ATerm | Class::CR | Class::LF | Class::Sep)) => {
             Verdict::None
         }
         Some(_) if kind == Class::ATerm && lower_follows(text, end) => Verdict::Lower(found),
-        Some(_) => Verdict::Break(found),
+        _ => Verdict::Break(found),
     }
 }
 

@@ -121,6 +121,10 @@ fn may_end(previous: u8, byte: u8) -> bool {
     }
 }
 
+#[expect(
+    clippy::needless_bitwise_bool,
+    reason = "lazy operators are branches, which keep the compiler from vector code"
+)]
 /// [`may_end`] and [`may_open`] for a block. Without branches and byte by byte, so that the compiler makes vector code of it on every machine.
 #[inline]
 fn block_masks(previous: &[u8; BLOCK], block: &[u8; BLOCK]) -> (u32, u32) {
@@ -173,7 +177,6 @@ fn bits(flags: &[u8; BLOCK]) -> u32 {
     }
     eights.iter().enumerate().fold(0, |mask, (i, eight)| {
         let byte = u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56;
-        #[expect(clippy::cast_possible_truncation, reason = "eight bits")]
         let byte = byte as u32;
         mask | byte << (8 * i)
     })
