@@ -71,7 +71,7 @@ impl PyChunker {
         let boundaries = boundaries
             .map(|ends| positions("boundaries", ends).map(|ends| vec![ends]))
             .transpose()?;
-        self.cut(py, vec![document], boundaries, NonZero::<usize>::MIN)
+        self.cut(py, vec![document], boundaries.as_deref(), NonZero::<usize>::MIN)
     }
 
     /// The snippets of many texts.
@@ -101,7 +101,7 @@ impl PyChunker {
                 })
             })
             .transpose()?;
-        self.cut(py, documents, boundaries, threads)
+        self.cut(py, documents, boundaries.as_deref(), threads)
     }
 
     /// The sentences of one text.
@@ -141,15 +141,15 @@ impl PyChunker {
         &self,
         py: Python<'_>,
         documents: Vec<(Py<PyString>, PyBackedStr)>,
-        boundaries: Option<Vec<Vec<usize>>>,
+        boundaries: Option<&[Vec<usize>]>,
         threads: NonZero<usize>,
     ) -> PyResult<PySnippets> {
-        cut(py, documents, |texts| match (&boundaries, self.0.segmenter()) {
+        cut(py, documents, |texts| match (boundaries, self.0.segmenter()) {
             (Some(ends), Some(_)) => self.0.chunk_given(texts, ends),
             (None, None) => Ok(self.0.chunk_many(texts, threads)),
             (given, _) => Err(tamis::Error::BoundariesFor {
                 expected: if given.is_none() { texts.len() } else { 0 },
-                got: given.as_ref().map_or(0, Vec::len),
+                got: given.map_or(0, <[_]>::len),
             }),
         })
     }
