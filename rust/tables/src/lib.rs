@@ -30,7 +30,10 @@ fn rows<T: std::fmt::Display>(numbers: &[T]) -> String {
 #[cfg(test)]
 mod tests {
     #[test]
-    #[expect(clippy::disallowed_methods, reason = "a generator for developers reads the source tree")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a generator for developers reads the source tree"
+    )]
     fn the_committed_tables_are_fresh() {
         let files = super::generated();
         assert_eq!(files.len(), 2);
