@@ -24,6 +24,7 @@ ENV = HERE / ".env"
 PYTHON = ENV / "venv" / "bin" / "python"
 CORPUS = ENV / "corpus"
 PEERS = ENV / "peers.json"
+CONSTRAINTS = ENV / "constraints.txt"
 
 # What the benches compare with, by the bench that needs it. Left out, for their size or because
 # they load models at run time: torch, spacy, llama-index, haystack, minisbd; and sentence splitters
@@ -53,7 +54,7 @@ WANTED = {
         "rpds-py",
     ],
     "calibration": ["bottleneck", "pandas", "polars", "crepes", "mapie"],
-    "endtoend": ["langchain-core", "langchain-classic"],
+    "endtoend": ["langchain-core", "langchain-classic", "langchain-community"],
 }
 # The versions are pinned for the first of these that is found.
 MINORS = (13, 14, 12, 11)
@@ -108,27 +109,29 @@ def pip(*arguments: str) -> str | None:
 
 
 def reason(stderr: str) -> str:
-    """The line of pip's output that says what is wrong."""
+    """What is wrong, from pip's output."""
     lines = [line.removeprefix("ERROR: ") for line in stderr.splitlines() if "ERROR" in line]
-    for line in lines:
-        if "Requires-Python" in line:
-            needs = sorted(set(re.findall(r"Requires-Python (\S+)", line)))
-            return f"needs Python {', '.join(needs)}"
+    missing = re.search(r"requirement \S+?==(\S+)", stderr)
+    if missing:
+        needs = re.search(rf"[ ;]{re.escape(missing[1])} Requires-Python ([^\s;]+)", stderr)
+        return f"needs Python {needs[1]}" if needs else f"there is no {missing[1]} for this system"
     return (lines or stderr.strip().splitlines() or ["pip failed and said nothing"])[-1][:200]
 
 
-def install(name: str, pinned: dict[str, str], constraints: Path) -> dict[str, Any]:
+def install(name: str, pinned: dict[str, str]) -> dict[str, Any]:
     """Installs one peer as pinned, else in whatever version this interpreter can have."""
     version = pinned.get(name)
     why = "no version is pinned"
     if version:
-        why = pip(f"{name}=={version}", "-c", str(constraints)) or ""
+        exactly = f"{name}=={version}"
+        # Its dependencies as pinned too, if they can be.
+        why = (pip(exactly, "-c", str(CONSTRAINTS)) and pip(exactly)) or ""
         if not why:
             return {"peer": name, "pinned": version}
     failed = pip(name)
     if failed is None:
         return {"peer": name, "pinned": version, "not_as_pinned": why}
-    return {"peer": name, "pinned": version, "not_installed": failed}
+    return {"peer": name, "pinned": version, "not_installed": why if version else failed}
 
 
 def versions(names: list[str]) -> dict[str, str]:
@@ -165,6 +168,8 @@ def make(bench: Path, asked: str | None) -> None:
     if PEERS.exists() and PYTHON.exists():
         there = json.loads(PEERS.read_text(encoding="utf8"))
         if there["recipe"] == recipe:
+            # What could not be had may have been out of reach for a moment only.
+            retry(there, pins(requirements))
             return
     print(f"peers: Python {version}, installing {len(names)} packages", flush=True)
     shutil.rmtree(ENV / "venv", ignore_errors=True)
@@ -172,24 +177,38 @@ def make(bench: Path, asked: str | None) -> None:
     ENV.mkdir(exist_ok=True)
     subprocess.run([path, "-m", "venv", str(PYTHON.parent.parent)], check=True)
     pinned = pins(requirements)
-    constraints = ENV / "constraints.txt"
-    constraints.write_text(
+    CONSTRAINTS.write_text(
         "".join(f"{name}=={pin}\n" for name, pin in pinned.items() if name != "pip"),
         encoding="utf8",
     )
     # All at once where that works, for it is much faster; else one by one, to know which fails.
     together = [f"{name}=={pinned[name]}" for name in names if name in pinned]
     rows: list[dict[str, Any]]
-    if pip(*together, "-c", str(constraints)) is None:
+    if pip(*together, "-c", str(CONSTRAINTS)) is None:
         rows = [{"peer": name, "pinned": pinned[name]} for name in names if name in pinned]
-        rows += [install(name, pinned, constraints) for name in names if name not in pinned]
+        rows += [install(name, pinned) for name in names if name not in pinned]
     else:
-        rows = [install(name, pinned, constraints) for name in names]
-    have = versions(names)
+        rows = [install(name, pinned) for name in names]
+    record({"recipe": recipe, "python": version, "peers": rows})
+
+
+def retry(there: dict[str, Any], pinned: dict[str, str]) -> None:
+    """Tries again what could not be installed."""
+    rows = there["peers"]
+    if any("not_installed" in row for row in rows):
+        again = [install(r["peer"], pinned) if "not_installed" in r else r for r in rows]
+        record({**there, "peers": again})
+
+
+def record(made: dict[str, Any]) -> None:
+    """Writes down what is installed, with its version, and what is not."""
+    rows = made["peers"]
+    have = versions([row["peer"] for row in rows])
     for row in rows:
         row["version"] = have.get(row["peer"])
-    record = {"recipe": recipe, "python": version, "peers": rows}
-    PEERS.write_text(json.dumps(record, indent=1) + "\n", encoding="utf8")
+        if row["peer"] == "numpy" and row["version"] is None:
+            raise SystemExit(f"numpy could not be installed: {row['not_installed']}")
+    PEERS.write_text(json.dumps(made, indent=1) + "\n", encoding="utf8")
 
 
 def install_wheel(folder: Path) -> None:
@@ -214,9 +233,9 @@ def main() -> None:
     make(options.bench, options.python or None)
     unpack(options.bench / "corpus")
     install_wheel(options.wheels)
-    record = json.loads(PEERS.read_text(encoding="utf8"))
-    print(f"peers: Python {record['python']}")
-    for row in record["peers"]:
+    made = json.loads(PEERS.read_text(encoding="utf8"))
+    print(f"peers: Python {made['python']}")
+    for row in made["peers"]:
         if "not_installed" in row:
             print(f"  {row['peer']}: not installed, not measured: {row['not_installed']}")
         elif "not_as_pinned" in row:

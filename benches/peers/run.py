@@ -134,7 +134,7 @@ def main() -> None:
                         file.flush()
             if process.returncode:
                 failed.append(bench)
-    summary.show(path)
+    summary.show(path, benches)
     print(f"\nwritten to {os.path.relpath(path)}")
     if failed:
         raise SystemExit(f"failed: {', '.join(failed)}")

@@ -8,6 +8,7 @@ ratios of the rounds, since those are interleaved.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -54,6 +55,12 @@ def written(time: float) -> str:
     return f"{time:,.0f}" if time >= 100 else f"{time:.3g}"
 
 
+def why_not(error: str) -> str:
+    """An error as a reason: short, and the same for all contestants of one package."""
+    missing = re.search(r"No module named '(\w+)", error)
+    return f"{missing[1]} is not installed" if missing else error[:100]
+
+
 def last_runs(path: Path) -> tuple[Row, dict[str, list[Row]]]:
     """The last header, and the rows of the last run of each bench."""
     head: Row = {}
@@ -71,21 +78,25 @@ def last_runs(path: Path) -> tuple[Row, dict[str, list[Row]]]:
     return head, rows
 
 
-def show(path: Path) -> None:
-    """Prints a table for each bench, then what was not measured and why."""
+def show(path: Path, only: list[str] | None = None) -> None:
+    """Prints a table for each bench (or only for some), then what was not measured and why."""
     head, benches = last_runs(path)
     machine = head["machine"]
     print(f"\n{head['commit']}{' (changed)' if head['dirty'] else ''}, {head['date']}")
     print(f"{machine['cpu']}, {machine['cores']} cores, Python {head['python']}")
-    reasons = dict(head["not_installed"])
+    reasons: dict[str, list[str]] = defaultdict(list)
+    for peer, why in head["not_installed"].items():
+        reasons[why].append(peer)
     tables: dict[str, list[Row]] = defaultdict(list)
-    for rows in benches.values():
+    for bench, rows in benches.items():
         for row in rows:
+            # Splitters of sentences pack no windows: they are not compared with.
+            if row.get("kind") == "segmenter" or (only and bench not in only):
+                continue
             if "error" in row:
-                # Splitters of sentences pack no windows: they are not compared with.
-                if row.get("kind") != "segmenter":
-                    reasons[row["peer"]] = row["error"]
-            elif row.get("kind") != "segmenter":
+                case = f" ({row['case']})" if "case" in row else ""
+                reasons[why_not(row["error"])].append(row["peer"] + case)
+            else:
                 tables[table_of(row)].append(row)
     for name, rows in tables.items():
         ours = {case_of(r): r for r in rows if r["peer"] == OURS.get(name)}
@@ -100,8 +111,9 @@ def show(path: Path) -> None:
             shown = "–" if ratio is None else f"{ratio:.2f}"
             times = f"{written(best)} | {written(middle)}"
             print(f"| {row['peer']} | {case_of(row)} | {times} | {shown} |")
-    for peer, reason in sorted(reasons.items()):
-        print(f"not measured: {peer}: {reason}")
+    print()
+    for why, peers in sorted(reasons.items()):
+        print(f"not measured: {', '.join(dict.fromkeys(peers))}: {why}")
 
 
 if __name__ == "__main__":
