@@ -73,8 +73,12 @@ fmt: setup ## format everything
 	@cargo fmt --all
 	@$(BIN)/ruff check --fix -q $(LINTED) && $(BIN)/ruff format -q $(LINTED)
 
-bench: setup ## smoke benches; each asserts its answer before it is timed
+bench: setup ## smoke benches and what a request costs; each asserts its answer before it is timed
 	@cargo bench -p tamis-bench -q
+	@mkdir -p benches/results
+	@$(BIN)/python -m pytest -q benches/python/bench_requests.py --benchmark-disable-gc --benchmark-warmup=on \
+	  --benchmark-sort=name --benchmark-columns=min,median,iqr,rounds --benchmark-time-unit=us \
+	  --benchmark-json="benches/results/python-$$(git describe --always --dirty --abbrev=12 --exclude='*').json"
 
 bench-peers: wheel ## tamis beside its peers, the built wheel installed with them; writes benches/results
 	@$(PYTHON) benches/peers/environment.py --bench "$(BENCH)" --wheels dist --python "$(PEERS_PYTHON)"
