@@ -80,7 +80,10 @@ bench: setup ## smoke benches and what a request costs; each asserts its answer 
 	  --benchmark-sort=name --benchmark-columns=min,median,iqr,rounds --benchmark-time-unit=us \
 	  --benchmark-json="benches/results/python-$$(git describe --always --dirty --abbrev=12 --exclude='*').json"
 
-bench-peers: wheel ## tamis beside its peers, the built wheel installed with them; writes benches/results
+$(BENCH)/bench_chunking.py:
+	@echo "no side-by-side scripts in $(BENCH); see CONTRIBUTING.md" >&2; exit 1
+
+bench-peers: $(BENCH)/bench_chunking.py wheel ## tamis beside its peers, the built wheel installed with them; writes benches/results
 	@$(PYTHON) benches/peers/environment.py --bench "$(BENCH)" --wheels dist --python "$(PEERS_PYTHON)"
 	@benches/peers/.env/venv/bin/python benches/peers/run.py --bench "$(BENCH)" --arguments="$(BENCH_ARGS)" \
 	  $(if $(FULL),--full) $(BENCHES)

@@ -228,8 +228,6 @@ def main() -> None:
     parser.add_argument("--wheels", type=Path, required=True, help="folder with the built wheel")
     parser.add_argument("--python", help="interpreter to use instead of searching for one")
     options = parser.parse_args()
-    if not (options.bench / "bench_chunking.py").exists():
-        raise SystemExit(f"no side-by-side scripts in {options.bench}; see CONTRIBUTING.md")
     make(options.bench, options.python or None)
     unpack(options.bench / "corpus")
     install_wheel(options.wheels)
