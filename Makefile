@@ -5,6 +5,9 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 STAMPS := .stamps
 RUST := $(shell find rust benches/rust -name '*.rs' -o -name Cargo.toml 2>/dev/null) Cargo.toml Cargo.lock
+LINTED := python tests models benches
+# For bench-peers: the side-by-side scripts; see CONTRIBUTING.md.
+BENCH ?= ../shared/bench
 export CARGO_TERM_COLOR ?= auto
 
 # What a stamp stands for may have gone since: such a stamp is removed, and the step runs again.
@@ -16,7 +19,7 @@ _ := $(shell \
   test -e $(STAMPS)/model && ! $(FINE) 'from tamis.models import find_model; m = find_model("minilm"); [m.verified(f) for f in m.files]' 2>/dev/null \
     && rm -f $(STAMPS)/model)
 
-.PHONY: help setup demo test test-rust test-python models test-models lint fmt bench wheel ci clean
+.PHONY: help setup demo test test-rust test-python models test-models lint fmt bench bench-peers wheel ci clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -62,16 +65,29 @@ test-python: setup models
 lint: setup ## formatters, clippy, ruff, mypy, stubtest
 	@cargo fmt --all --check
 	@cargo clippy --workspace --all-targets -q -- -D warnings
-	@$(BIN)/ruff check python tests models && $(BIN)/ruff format --check python tests models
+	@$(BIN)/ruff check $(LINTED) && $(BIN)/ruff format --check $(LINTED)
 	@$(BIN)/mypy
 	@$(BIN)/python -m mypy.stubtest tamis._tamis --allowlist tests/stubtest-allowlist.txt
 
 fmt: setup ## format everything
 	@cargo fmt --all
-	@$(BIN)/ruff check --fix -q python tests models && $(BIN)/ruff format -q python tests models
+	@$(BIN)/ruff check --fix -q $(LINTED) && $(BIN)/ruff format -q $(LINTED)
 
-bench: setup ## smoke benches; each asserts its answer before it is timed
+bench: setup ## smoke benches and what a request costs; each asserts its answer before it is timed
 	@cargo bench -p tamis-bench -q
+	@mkdir -p benches/results
+	@$(BIN)/python benches/hostile/slope.py > benches/results/hostile.jsonl && cat benches/results/hostile.jsonl
+	@$(BIN)/python -m pytest -q benches/python/bench_requests.py --benchmark-disable-gc --benchmark-warmup=on \
+	  --benchmark-sort=name --benchmark-columns=min,median,iqr,rounds --benchmark-time-unit=us \
+	  --benchmark-json="benches/results/python-$$(git describe --always --dirty --abbrev=12 --exclude='*').json"
+
+$(BENCH)/bench_chunking.py:
+	@echo "no side-by-side scripts in $(BENCH); see CONTRIBUTING.md" >&2; exit 1
+
+bench-peers: $(BENCH)/bench_chunking.py wheel ## tamis beside its peers, the built wheel installed with them; writes benches/results
+	@$(PYTHON) benches/peers/environment.py --bench "$(BENCH)" --wheels dist --python "$(PEERS_PYTHON)"
+	@benches/peers/.env/venv/bin/python benches/peers/run.py --bench "$(BENCH)" --arguments="$(BENCH_ARGS)" \
+	  $(if $(FULL),--full) $(BENCHES)
 
 wheel: $(STAMPS)/venv ## a wheel for this platform, fully optimised, in dist/
 	@$(BIN)/maturin build --profile dist --out dist
@@ -79,4 +95,4 @@ wheel: $(STAMPS)/venv ## a wheel for this platform, fully optimised, in dist/
 ci: lint test ## what a change must pass
 
 clean: ## remove what was built
-	rm -rf $(VENV) $(STAMPS) target models/build dist
+	rm -rf $(VENV) $(STAMPS) target models/build dist benches/peers/.env

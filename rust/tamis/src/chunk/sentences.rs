@@ -158,6 +158,8 @@ fn rule_ends(text: &str) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests {
+    use icu_segmenter::SentenceSegmenter;
+    use icu_segmenter::options::SentenceBreakInvariantOptions;
     use proptest::prelude::*;
     use unicode_segmentation::UnicodeSegmentation;
 
@@ -188,7 +190,7 @@ mod tests {
 
     fn assert_rules(text: &str) {
         let soft = softened(text);
-        let icu: Vec<usize> = icu_segmenter::SentenceSegmenter::new(Default::default())
+        let icu: Vec<usize> = SentenceSegmenter::new(SentenceBreakInvariantOptions::default())
             .segment_str(&soft)
             .filter(|&end| end > 0)
             .collect();
@@ -212,7 +214,7 @@ mod tests {
             seen.insert(format!("{:?}", class(c)));
         }
         assert_eq!(seen.len(), 15);
-        let segmenter = icu_segmenter::SentenceSegmenter::new(Default::default());
+        let segmenter = SentenceSegmenter::new(SentenceBreakInvariantOptions::default());
         let mut text = String::new();
         for length in 1..=LENGTH {
             for mut number in 0..15_usize.pow(length) {

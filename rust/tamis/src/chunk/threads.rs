@@ -63,7 +63,7 @@ mod tests {
         let three = NonZero::new(3).unwrap();
         assert_eq!(shares(&[10, 10, 10, 10, 10, 10], three), [0..2, 2..4, 4..6]);
         assert_eq!(shares(&[100, 1, 1], three), [0..1, 1..3]);
-        assert_eq!(shares(&[0, 0], three), [0..2]);
+        assert_eq!(shares(&[0, 0], three), vec![Range { start: 0, end: 2 }]);
         assert_eq!(shares(&[], three), []);
     }
 }
