@@ -186,8 +186,8 @@ class Chunker:
         boundaries : iterable of sequences of int, optional
             For each text as in `chunk`.
         threads : int, optional
-            How many threads share the texts; by default 1, the caller's. They live for the call, and
-            the result is the same. Other Python threads run meanwhile. Boundaries given are read on
+            How many threads share the texts; by default 1, the caller's. They live for the call,
+            and the result is the same. Other Python threads run meanwhile. Boundaries given are read on
             the caller's thread.
 
         Returns
@@ -265,8 +265,8 @@ class Snippets:
         Examples
         --------
         >>> from tamis import Chunker
-        >>> Chunker(30, 0).chunk("A sieve keeps the grain. It lets the dust fall.").offsets().tolist()
-        [[0, 24], [25, 47]]
+        >>> Chunker(30, 0).chunk("A sieve keeps grain. Dust may fall.").offsets().tolist()
+        [[0, 20], [21, 35]]
         """
 
     def _spans(self) -> list[tuple[int, int, int]]:
