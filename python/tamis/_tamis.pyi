@@ -187,8 +187,8 @@ class Chunker:
             For each text as in `chunk`.
         threads : int, optional
             How many threads share the texts; by default 1, the caller's. They live for the call,
-            and the result is the same. Other Python threads run meanwhile. Boundaries given are read
-            on the caller's thread.
+            and the result is the same. Other Python threads run meanwhile. Given boundaries are
+            read on the caller's thread.
 
         Returns
         -------
