@@ -28,6 +28,8 @@ OURS = {
     "startup": "tamis",
 }
 
+MISSING = "is not installed"
+
 
 def table_of(row: Row) -> str:
     """Which table a row belongs to."""
@@ -58,7 +60,7 @@ def written(time: float) -> str:
 def why_not(error: str) -> str:
     """An error as a reason: short, and the same for all contestants of one package."""
     missing = re.search(r"No module named '(\w+)", error)
-    return f"{missing[1]} is not installed" if missing else error[:100]
+    return f"{missing[1]} {MISSING}" if missing else error[:100]
 
 
 def last_runs(path: Path) -> tuple[Row, dict[str, list[Row]]]:
@@ -94,8 +96,9 @@ def show(path: Path, only: list[str] | None = None) -> None:
             if row.get("kind") == "segmenter" or (only and bench not in only):
                 continue
             if "error" in row:
-                case = f" ({row['case']})" if "case" in row else ""
-                reasons[why_not(row["error"])].append(row["peer"] + case)
+                why = why_not(row["error"])
+                one_case = "case" in row and not why.endswith(MISSING)
+                reasons[why].append(row["peer"] + (f" ({row['case']})" if one_case else ""))
             else:
                 tables[table_of(row)].append(row)
     for name, rows in tables.items():
