@@ -234,8 +234,7 @@ class Snippets:
     """Snippets of one or more texts, by document and start; nothing is copied until asked for.
 
     A sequence: ``len``, integer and slice indices (a slice is a list), iteration. It holds on to
-    the texts that it cuts. Positions in code points are computed once, when first read, in one pass
-    over the text (free for ASCII).
+    the texts that it cuts. Positions in code points are known from the cutting.
     """
 
     def __len__(self) -> int: ...
@@ -247,7 +246,7 @@ class Snippets:
     def texts(self) -> list[str]:
         """The texts of all snippets.
 
-        Cost: one str for each snippet, and nothing else: no positions are computed.
+        Cost: one str for each snippet.
         """
 
     def offsets(self) -> NDArray[np.int64]:
@@ -260,7 +259,7 @@ class Snippets:
 
         Notes
         -----
-        Cost: one pass over the text when first read, none for ASCII; then one array.
+        Cost: one array.
 
         Examples
         --------

@@ -1,6 +1,6 @@
 //! `Snippets` and `Snippet`.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -8,54 +8,26 @@ use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyList, PySlice, PyString, PyTuple};
 
 use crate::array::{items, pairs};
-use crate::detach::maybe_detach;
 use crate::error::BorderError;
 
 /// Snippets of one or more texts, by document and start; nothing is copied until asked for.
 #[pyclass(frozen, sequence, module = "tamis", name = "Snippets")]
 pub(crate) struct PySnippets(Arc<Columns>);
 
-/// The spans, the texts they cut, and the code-point columns, made at the first use.
+/// The spans and the texts they cut.
 struct Columns {
     documents: Vec<(Py<PyString>, PyBackedStr)>,
     spans: tamis::Spans,
-    code_points: OnceLock<Vec<(usize, usize)>>,
-}
-
-impl Columns {
-    fn code_points(&self, py: Python<'_>) -> &[(usize, usize)] {
-        if let Some(made) = self.code_points.get() {
-            return made;
-        }
-        let bytes = self.documents.iter().map(|(_, text)| text.len()).sum();
-        // Released before the cell is entered: whoever waits there for another thread does not hold the lock meanwhile.
-        maybe_detach(py, bytes, || self.code_points.get_or_init(|| self.count()))
-    }
-
-    fn count(&self) -> Vec<(usize, usize)> {
-        let mut out = Vec::with_capacity(self.spans.as_slice().len());
-        for (document, (_, text)) in self.documents.iter().enumerate() {
-            let spans = self.spans.of_document(document);
-            let starts = tamis::code_points(text, spans.iter().map(|span| span.start));
-            let ends = tamis::code_points(text, spans.iter().map(|span| span.end));
-            out.extend(starts.into_iter().zip(ends));
-        }
-        out
-    }
 }
 
 impl PySnippets {
     pub(crate) fn new(documents: Vec<(Py<PyString>, PyBackedStr)>, spans: tamis::Spans) -> Self {
-        Self(Arc::new(Columns {
-            documents,
-            spans,
-            code_points: OnceLock::new(),
-        }))
+        Self(Arc::new(Columns { documents, spans }))
     }
 
-    fn snippet(&self, py: Python<'_>, index: usize) -> PySnippet {
+    fn snippet(&self, index: usize) -> PySnippet {
         let span = self.0.spans.as_slice()[index];
-        let (start, end) = self.0.code_points(py)[index];
+        let (start, end) = self.0.spans.code_points()[index];
         PySnippet {
             document: span.document,
             start,
@@ -82,7 +54,7 @@ impl PySnippets {
             let out = (0..slice.slicelength)
                 .map(|i| {
                     let at = slice.start + isize::try_from(i)? * slice.step;
-                    Py::new(py, self.snippet(py, usize::try_from(at)?))
+                    Py::new(py, self.snippet(usize::try_from(at)?))
                 })
                 .collect::<PyResult<Vec<_>>>()?;
             return Ok(PyList::new(py, out)?.into_any());
@@ -101,7 +73,7 @@ impl PySnippets {
             usize::try_from(signed).ok()
         };
         let at = at.filter(|&at| at < length).ok_or_else(wrong)?;
-        Ok(Bound::new(py, self.snippet(py, at))?.into_any())
+        Ok(Bound::new(py, self.snippet(at))?.into_any())
     }
 
     fn __repr__(&self) -> String {
@@ -126,15 +98,15 @@ impl PySnippets {
 
     /// Where all snippets begin and end in their documents.
     fn offsets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        pairs(py, self.0.code_points(py))
+        pairs(py, self.0.spans.code_points())
     }
 
     /// (document, start, end) of all snippets in code points.
     #[pyo3(name = "_spans")]
-    fn spans(&self, py: Python<'_>) -> Vec<(usize, usize, usize)> {
+    fn spans(&self) -> Vec<(usize, usize, usize)> {
         let spans = self.0.spans.as_slice().iter();
         spans
-            .zip(self.0.code_points(py))
+            .zip(self.0.spans.code_points())
             .map(|(span, &(start, end))| (span.document, start, end))
             .collect()
     }

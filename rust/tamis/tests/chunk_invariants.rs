@@ -300,6 +300,17 @@ proptest! {
         let spans = checked(&text, 20, 5);
         let starts = code_points(&text, spans.iter().map(|span| span.start));
         let ends = code_points(&text, spans.iter().map(|span| span.end));
+        let counted: Vec<_> = starts.iter().copied().zip(ends.iter().copied()).collect();
+        let chunker = Chunker::new(20, 5).unwrap();
+        let snippets = chunker.chunk(&text);
+        prop_assert_eq!(snippets.code_points(), counted);
+        let sentences = chunker.sentences(&[&text]);
+        let of_sentences: Vec<_> = sentences
+            .as_slice()
+            .iter()
+            .map(|span| (text[..span.start].chars().count(), text[..span.end].chars().count()))
+            .collect();
+        prop_assert_eq!(sentences.code_points(), of_sentences);
         for ((span, start), end) in spans.iter().zip(starts).zip(ends) {
             let slice: String = text.chars().skip(start).take(end - start).collect();
             prop_assert_eq!(&text[span.start..span.end], slice);

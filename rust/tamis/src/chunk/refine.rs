@@ -156,6 +156,10 @@ impl Candidate<'_> {
         let first =
             text[self.start..from].trim_start_matches(|c: char| is_white(c) || "([*_-–•#>".contains(c));
         let whole = first.is_empty() && from - self.start < REACH;
+        // The end of an address: "…?d=E."
+        if text[..from].ends_with(['=', '/', '&', '?', '#', '%', '~', '+']) {
+            return false;
+        }
         if is_number(token) {
             // "1. First", "2.1. Scope"; "am 3. Oktober"; "5. 6. 2020", "2020. 5. 6."
             return whole

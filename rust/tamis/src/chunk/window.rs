@@ -8,7 +8,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use super::given::byte_ends;
 use super::offsets::{backward, forward, length};
 use super::sentences::{BOUNDARY_TABLE, SentenceEnds};
-use super::spans::Spans;
+use super::spans::{Span, Spans};
 use super::threads::{cut as cut_shares, shares};
 use super::white::{is_boundary, is_white, trimmed};
 use crate::conformal::{Identity, Scalar};
@@ -145,8 +145,8 @@ impl Chunker {
     }
 
     fn windows(&self, text: &str, ends: impl Iterator<Item = usize>, document: usize, spans: &mut Spans) {
-        self.pack(text, &self.pieces(text, ends), |start, end| {
-            spans.push(document, start, end);
+        self.pack(text, &self.pieces(text, ends), |(start, end), code_points| {
+            spans.push(Span { document, start, end }, code_points);
         });
     }
 
@@ -155,10 +155,13 @@ impl Chunker {
         let mut spans = Spans::default();
         for (document, text) in texts.iter().enumerate() {
             let text = text.as_ref();
-            let mut from = 0;
+            let (mut from, mut counted, mut count) = (0, 0, 0);
             for end in SentenceEnds::new(text) {
                 if let Some((start, end)) = trimmed(text, std::mem::replace(&mut from, end), end) {
-                    spans.push(document, start, end);
+                    let first = count + length(text, counted, start);
+                    count = first + length(text, start, end);
+                    counted = end;
+                    spans.push(Span { document, start, end }, (first, count));
                 }
             }
         }
@@ -208,7 +211,7 @@ impl Chunker {
         pieces
     }
 
-    fn pack(&self, text: &str, pieces: &[Piece], mut push: impl FnMut(usize, usize)) {
+    fn pack(&self, text: &str, pieces: &[Piece], mut push: impl FnMut((usize, usize), (usize, usize))) {
         let Some(piece) = pieces.first() else { return };
         // The window starts at `start` (code point `first`), `whole` is the first piece that lies in it entirely, and
         // `next` is the first that no longer fits. Both only ever move on: each piece is looked at a fixed number of times.
@@ -221,7 +224,7 @@ impl Chunker {
                 next += 1;
             }
             let last = &pieces[next - 1];
-            push(start, last.end);
+            push((start, last.end), (first, last.last));
             let Some(following) = pieces.get(next) else { return };
             // What follows must fit whole: a long sentence after this one leaves less to share.
             let budget = self
