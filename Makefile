@@ -19,7 +19,7 @@ _ := $(shell \
   test -e $(STAMPS)/model && ! $(FINE) 'from tamis.models import find_model; m = find_model("minilm"); [m.verified(f) for f in m.files]' 2>/dev/null \
     && rm -f $(STAMPS)/model)
 
-.PHONY: help setup demo test test-rust test-python models test-models lint fmt bench bench-peers wheel ci clean
+.PHONY: help setup demo test test-rust test-python models test-models lint fmt bench bench-peers fuzz wheel ci clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -88,6 +88,10 @@ bench-peers: $(BENCH)/bench_chunking.py wheel ## tamis beside its peers, the bui
 	@$(PYTHON) benches/peers/environment.py --bench "$(BENCH)" --wheels dist --python "$(PEERS_PYTHON)"
 	@benches/peers/.env/venv/bin/python benches/peers/run.py --bench "$(BENCH)" --arguments="$(BENCH_ARGS)" \
 	  $(if $(FULL),--full) $(BENCHES)
+
+fuzz: ## any text through the chunker for a minute; needs a nightly compiler and cargo-fuzz, else says so
+	@if cargo +nightly fuzz --version >/dev/null 2>&1; then cd fuzz && cargo +nightly fuzz run chunk -- -max_total_time=60; \
+	  else echo "skipped: fuzz target chunk (no nightly compiler with cargo-fuzz)"; fi
 
 wheel: $(STAMPS)/venv ## a wheel for this platform, fully optimised, in dist/
 	@$(BIN)/maturin build --profile dist --out dist
