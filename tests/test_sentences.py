@@ -33,6 +33,8 @@ ENDS = {
     "ellipses": "Wait... what was that?| I never meant it... She nodded.",
     "spaced ellipses": "One habit . . . was kept . . . for years.| Then no more.",
     "list markers": "1. Fill the tank.| 2. Close it.",
+    "a list in a paragraph": "1. The first item |2. The second item |3. The third.| More.",
+    "numbers that are no markers": "1. Multiply by 2. Then add 3.",
     "a letter as a marker": "A. First choice.| B. Second choice.",
     "a letter as a name": "They lack vitamin D. Sunlight helps.",
     "quotation marks": '“It is late.”| “Go home,” he said.| "Why?" she asked.| She left.',
@@ -40,6 +42,7 @@ ENDS = {
     "a remark in brackets": "He ate six (!) Apples were cheap.",
     "speech that goes on": 'She cried "Stop! Stop!" and ran.| He stood.',
     "French spacing": "« Où vas-tu ? » demanda-t-il.| Elle partit.",
+    "a space forgotten": "This was shown.|The rest is in java.util.List now.",
     "footnotes": "This was shown.[12]| It held.¹| So it was.",
     "emphasis": "**It works.**| Try it.",
     "a name with a mark": "He sold it to Yahoo! Inc. and retired.| Good.",
@@ -61,6 +64,7 @@ ENDS = {
 }
 
 EXPECTED_ENDS = {
+    "numbers that are no markers": ["1. Multiply by 2.", "Then add 3."],
     "an abbreviation that ends": ["She moved to the U.S.", "The flat was small."],
     "a company": [
         "He joined Brandt Inc. as a clerk and later Moss Corp. Ltd.",

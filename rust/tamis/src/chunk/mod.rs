@@ -6,6 +6,7 @@ mod closing;
 mod enclosed;
 mod given;
 mod labels;
+mod lists;
 mod newline;
 mod offsets;
 mod refine;

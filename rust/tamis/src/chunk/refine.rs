@@ -41,6 +41,11 @@ impl Candidate<'_> {
                 self.may_be_enclosed && is_enclosed(self.text, self.start, self.found.terminal, end);
             return (!goes_on).then_some(end);
         }
+        if self.kind == Class::ATerm
+            && let Some(end) = self.end_of_item()
+        {
+            return Some(end);
+        }
         let following = self.following()?;
         if following.next == Next::End {
             return None;
@@ -274,10 +279,11 @@ impl Candidate<'_> {
         }
     }
 
-    /// A reference mark of digits right after the stop, for which the rules see a number: "was shown.12 Then".
-    pub(super) fn after_reference(text: &str, stop: usize) -> Option<usize> {
+    /// An end where the rules see a number or a name, after a whole word in small letters: a reference mark of digits
+    /// ("was shown.12 Then"), or a space forgotten before a word that begins sentences ("was shown.Then we").
+    pub(super) fn after_word(text: &str, stop: usize) -> Option<usize> {
         let bytes = text.as_bytes();
-        let word = bytes[..stop]
+        let length = bytes[..stop]
             .iter()
             .rev()
             .take_while(|byte| byte.is_ascii_lowercase())
@@ -288,9 +294,24 @@ impl Candidate<'_> {
             .take_while(|byte| byte.is_ascii_digit())
             .count();
         let end = stop + 1 + digits;
-        let begins = matches!(bytes.get(end..)?, [b' ', b'A'..=b'Z', ..]);
-        let is_word = word > 3 && !kind_of(&text[stop - word..stop]).abbreviates();
-        (begins && is_word && (1..=3).contains(&digits)).then_some(end + 1)
+        let begins = match (digits, bytes.get(end..)?) {
+            (1..=3, [b' ', b'A'..=b'Z', ..]) => {
+                return Self::is_word(text, stop, length, 4).then_some(end + 1);
+            }
+            (0, [b'A'..=b'Z', ..]) => match next(text, end) {
+                Next::Upper(word, stop) => {
+                    word.len() > 1 && starts_sentence(word, stop) && text[end + word.len()..].starts_with(' ')
+                }
+                _ => false,
+            },
+            _ => false,
+        };
+        let parted = bytes[..stop - length].last().is_none_or(u8::is_ascii_whitespace);
+        (begins && parted && Self::is_word(text, stop, length, 3)).then_some(end)
+    }
+
+    fn is_word(text: &str, stop: usize, length: usize, least: usize) -> bool {
+        length >= least && !kind_of(&text[stop - length..stop]).abbreviates()
     }
 
     /// Whether the sentence is written without a capital at its beginning.

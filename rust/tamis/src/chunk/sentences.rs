@@ -80,7 +80,7 @@ impl<'a> SentenceEnds<'a> {
         let (found, lower) = match after_terminal(self.text, position, c, kind) {
             Verdict::Break(found) => (found, false),
             Verdict::Lower(found) => (found, true),
-            Verdict::None if c == '.' => return Candidate::after_reference(self.text, position),
+            Verdict::None if c == '.' => return Candidate::after_word(self.text, position),
             Verdict::None => return None,
         };
         Candidate {

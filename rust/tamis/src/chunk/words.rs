@@ -36,7 +36,7 @@ pub(super) fn token_before(text: &str, start: usize, end: usize) -> &str {
 
 /// Punctuation and signs beyond ASCII that part words.
 fn is_sign(c: char) -> bool {
-    matches!(c, '\u{feff}' | '\u{200b}' | '\u{2060}' | '\u{80}'..='©' | '«'..='´' | '¶'..='¹' | '»'..='¿' | '×' | '÷'
+    matches!(c, '\u{feff}' | '\u{200b}' | '\u{2060}' | '\u{80}'..='©' | '«'..='¯' | '±'..='´' | '¶'..='¹' | '»'..='¿' | '×' | '÷'
         | '\u{2010}'..='\u{205e}' | '\u{2190}'..='\u{2bff}' | '\u{2e00}'..='\u{2e7f}' | '\u{3000}'..='\u{303f}'
         | '\u{fe10}'..='\u{fe6f}' | '\u{ff00}'..='\u{ff0f}' | '\u{ff1a}'..='\u{ff20}' | '\u{ff3b}'..='\u{ff40}'
         | '\u{ff5b}'..='\u{ff65}')
