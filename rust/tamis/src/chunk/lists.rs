@@ -53,8 +53,8 @@ enum Marker {
 impl Marker {
     fn precedes(self, next: Self) -> bool {
         match (self, next) {
-            (Self::Number(a), Self::Number(b)) => a + 1 == *b,
-            (Self::Letter(a), Self::Letter(b)) => a + 1 == *b,
+            (Self::Number(a), Self::Number(b)) => a + 1 == b,
+            (Self::Letter(a), Self::Letter(b)) => a + 1 == b,
             _ => false,
         }
     }

@@ -158,9 +158,11 @@ impl Candidate<'_> {
     fn is_abbreviation(&self, token: &str, following: Next<'_>) -> bool {
         let text = self.text;
         let from = self.found.terminal - token.len();
-        let first =
-            text[self.start..from].trim_start_matches(|c: char| is_white(c) || "([*_-–•#>".contains(c));
-        let whole = first.is_empty() && from - self.start < REACH;
+        // Looked for near by only: a sentence may begin with a megabyte of brackets.
+        let whole = from - self.start < REACH
+            && text[self.start..from]
+                .trim_start_matches(|c: char| is_white(c) || "([*_-–•#>".contains(c))
+                .is_empty();
         // The end of an address: "…?d=E."
         if text[..from].ends_with(['=', '/', '&', '?', '#', '%', '~', '+']) {
             return false;
