@@ -19,6 +19,7 @@ pub fn code_points(text: &str, bytes: impl IntoIterator<Item = usize>) -> Vec<us
 }
 
 /// The number of code points between two bytes: those that do not continue a character.
+#[inline]
 pub(super) fn length(text: &str, start: usize, end: usize) -> usize {
     let bytes = &text.as_bytes()[start..end];
     if bytes.is_ascii() {

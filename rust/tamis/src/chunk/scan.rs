@@ -121,21 +121,23 @@ fn may_end(previous: u8, byte: u8) -> bool {
     }
 }
 
+/// [`may_end`] and [`may_open`] for a block. Without branches and byte by byte, so that the compiler makes vector code of
+/// it on every machine.
 #[expect(
     clippy::needless_bitwise_bool,
     reason = "lazy operators are branches, which keep the compiler from vector code"
 )]
-/// [`may_end`] and [`may_open`] for a block. Without branches and byte by byte, so that the compiler makes vector code of it on every machine.
 #[inline]
 fn block_masks(previous: &[u8; BLOCK], block: &[u8; BLOCK]) -> (u32, u32) {
-    let (mut flags, mut opens) = ([0_u8; BLOCK], [0_u8; BLOCK]);
-    for ((flag, open), &v) in flags.iter_mut().zip(&mut opens).zip(block) {
-        *open = u8::from((v == b'"') | (v == b'('));
-        *flag = u8::from((v == b'.') | (v == b'!') | (v == b'?') | (v == b'\n') | (v == b'\r'));
+    // 1 for a terminal, 2 for an opening mark.
+    let mut flags = [0_u8; BLOCK];
+    for (flag, &v) in flags.iter_mut().zip(block) {
+        let ends = (v == b'.') | (v == b'!') | (v == b'?') | (v == b'\n') | (v == b'\r');
+        *flag = u8::from(ends) | u8::from((v == b'"') | (v == b'(')) << 1;
     }
     if !block.is_ascii() {
         let within = |v: u8, low: u8, high: u8| v.wrapping_sub(low) <= high - low;
-        for ((flag, open), (&p, &v)) in flags.iter_mut().zip(&mut opens).zip(previous.iter().zip(block)) {
+        for (flag, (&p, &v)) in flags.iter_mut().zip(previous.iter().zip(block)) {
             let two = (p == 0xC2) & (v == 0x85)
                 | (p == 0xD6) & (v == 0x89)
                 | (p == 0xD8) & within(v, 0x9D, 0x9F)
@@ -156,30 +158,25 @@ fn block_masks(previous: &[u8; BLOCK], block: &[u8; BLOCK]) -> (u32, u32) {
                 | (p == 0xE2) & within(v, 0xB3, 0xB9)
                 | (p == 0xEA) & within(v, 0x80, 0xAF)
                 | (p == 0xF0) & within(v, 0x80, 0x9E);
-            *flag |= u8::from(two | inner | lead);
-            *open |= u8::from((p == 0x80) & within(v, 0x8C, 0x9D));
+            let opens = (p == 0x80) & within(v, 0x8C, 0x9D);
+            *flag |= u8::from(two | inner | lead) | u8::from(opens) << 1;
         }
     }
-    (bits(&flags), bits(&opens))
-}
-
-/// Bytes of 0 or 1 as bits, by one multiplication for eight: byte i of the factor brings bit 8·i to bit 56 + i.
-#[inline]
-fn bits(flags: &[u8; BLOCK]) -> u32 {
     let (eights, _) = flags.as_chunks::<8>();
+    let eights = [0, 1, 2, 3].map(|i: usize| eights.get(i).map_or(0, |eight| u64::from_le_bytes(*eight)));
     // Most blocks have none.
-    if eights
-        .iter()
-        .fold(0, |any, eight| any | u64::from_le_bytes(*eight))
-        == 0
-    {
-        return 0;
+    if eights[0] | eights[1] | eights[2] | eights[3] == 0 {
+        return (0, 0);
     }
-    eights.iter().enumerate().fold(0, |mask, (i, eight)| {
-        let byte = u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56;
-        let byte = byte as u32;
-        mask | byte << (8 * i)
-    })
+    let bits = |plane: u32| {
+        (0..).zip(eights).fold(0, |mask, (i, eight)| {
+            // Bytes of 0 or 1 as bits: byte k of the factor brings bit 8·k to bit 56 + k.
+            let ones = eight >> plane & 0x0101_0101_0101_0101;
+            let byte = ones.wrapping_mul(0x0102_0408_1020_4080) >> 56;
+            mask | u32::try_from(byte).unwrap_or(0) << (8 * i)
+        })
+    };
+    (bits(0), bits(1))
 }
 
 #[cfg(test)]

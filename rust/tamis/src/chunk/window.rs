@@ -175,23 +175,35 @@ impl Chunker {
             let mut rest = trimmed(text, sentence_start, sentence_end);
             sentence_start = sentence_end;
             while let Some((start, end)) = rest {
-                count += length(text, counted, start);
+                // Most gaps are one space.
+                count += if start - counted == 1 {
+                    1
+                } else {
+                    length(text, counted, start)
+                };
                 let first = count;
+                // No text has more code points than bytes, and none fewer than a quarter.
+                let short = end - start <= self.max_chars.saturating_mul(4);
+                let whole = short
+                    .then(|| length(text, start, end))
+                    .filter(|&n| n <= self.max_chars);
+                if let Some(n) = whole {
+                    (counted, count) = (end, count + n);
+                    pieces.push(Piece {
+                        start,
+                        end,
+                        first,
+                        last: count,
+                    });
+                    break;
+                }
                 // The first piece of a text has no neighbour before it; every other leaves room for the overlap.
                 let room = if pieces.is_empty() {
                     self.max_chars
                 } else {
                     self.max_chars - self.overlap
                 };
-                // No text has more code points than bytes, and none fewer than a quarter.
-                let whole = end - start <= self.max_chars
-                    || end - start <= self.max_chars.saturating_mul(4)
-                        && length(text, start, end) <= self.max_chars;
-                let cut = if whole {
-                    end
-                } else {
-                    cut(text, start, end, room, self.max_chars)
-                };
+                let cut = cut(text, start, end, room, self.max_chars);
                 // A cut inside a cluster of white space and a mark may leave white space alone, which is nothing.
                 if let Some((_, last)) = trimmed(text, start, cut) {
                     count += length(text, start, last);
