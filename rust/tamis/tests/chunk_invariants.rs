@@ -274,6 +274,33 @@ fn hostile() -> impl Strategy<Value = String> {
     prop::collection::vec(parts, 0..60).prop_map(|parts| parts.concat())
 }
 
+/// What the refinement of sentence ends decides by, in any order.
+fn traps() -> impl Strategy<Value = String> {
+    let parts = prop::sample::select(vec![
+        ".", "!", "?", "…", "。", "！", "।", "؟", "\"", "'", "(", ")", "[", "]", "“", "”", "‘", "’", "«",
+        "»", "「", "」", "《", "》", "（", "）", " ", "\n", "\r\n", "\u{2028}", "\u{feff}", "\u{301}",
+        "\u{200d}", "🇩", "Mr", "Dr.", "U.S.", "e.g.", "etc.", "a", "B", "1", "12", "猫", "ก", "ا", "한",
+        "The", "said", "word", "1.", "2.", "a.", "b.", "- ", "**", "x?y=1", "[12]", "¹", "iPhone", "vitamin",
+        "Yahoo!", "说", "قال", "と", "N°", "5. 6.", ".12 The",
+    ]);
+    prop::collection::vec((parts, prop::sample::select(vec!["", "", " "])), 0..60)
+        .prop_map(|parts| parts.into_iter().flat_map(|(part, gap)| [part, gap]).collect())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(20_000))]
+
+    #[test]
+    fn traps_are_cut_like_any_text(text in traps(), max_chars in 1_usize..60, share in 0_usize..100) {
+        let spans = checked(&text, max_chars, share * max_chars / 100);
+        assert_whole_graphemes(&text, &spans, max_chars);
+        let sentences = Chunker::new(9, 0).unwrap().sentences(&[&text]);
+        let ink = |text: &str| text.chars().filter(|c| !is_white(*c)).count();
+        let held: usize = sentences.as_slice().iter().map(|span| ink(&text[span.start..span.end])).sum();
+        prop_assert_eq!(held, ink(&text));
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 

@@ -70,6 +70,8 @@ impl<'a> SentenceEnds<'a> {
                 && is_boundary(self.text, end)
             {
                 self.start = end;
+                // A reference mark that belongs to the sentence may hold a stop: "so.[12][.]"
+                self.decided = self.decided.max(end);
                 return Some(end);
             }
         }
