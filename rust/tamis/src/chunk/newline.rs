@@ -7,20 +7,28 @@ use super::white::is_white;
 
 /// Whether the newline that begins at this byte (`\n`, `\r` or `\r\n`) is soft. Cost: the white space around it.
 pub(super) fn is_soft(text: &str, at: usize) -> bool {
-    // The common case first: a line ends and the next begins with a word.
-    if let Some(before) = at.checked_sub(1)
-        && let [
-            b'!'..=b'~',
-            b'\n',
-            b'A'..=b'Z' | b'a'..=b'z',
-            b'a'..=b'h' | b'j'..=b'u' | b'w' | b'y' | b'z',
-            ..,
-        ] = text.as_bytes()[before..]
-    {
+    if is_softly_plain(text.as_bytes(), at) {
         return true;
     }
     let width = if text[at..].starts_with("\r\n") { 2 } else { 1 };
     !is_blank_before(text, at) && !starts_anew(&text[at + width..])
+}
+
+/// The common case: a line ends, and the next begins with a word.
+#[inline]
+pub(super) fn is_softly_plain(bytes: &[u8], at: usize) -> bool {
+    at.checked_sub(1).is_some_and(|before| {
+        matches!(
+            bytes[before..],
+            [
+                b'!'..=b'~',
+                b'\n',
+                b'A'..=b'Z' | b'a'..=b'z',
+                b'a'..=b'h' | b'j'..=b'u' | b'w' | b'y' | b'z',
+                ..,
+            ]
+        )
+    })
 }
 
 /// Whether only white space lies between the newline before and this byte.
