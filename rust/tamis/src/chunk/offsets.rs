@@ -43,6 +43,9 @@ fn is_first(byte: u8) -> bool {
 /// The byte position `n` code points after `from`, at most `end`.
 pub(crate) fn forward(text: &str, from: usize, end: usize, n: usize) -> usize {
     let bytes = &text.as_bytes()[from..end];
+    if bytes.get(..n).is_some_and(<[u8]>::is_ascii) && bytes.get(n).is_none_or(|byte| is_first(*byte)) {
+        return from + n;
+    }
     let (mut at, mut left) = (0, n);
     for block in bytes.as_chunks::<BLOCK>().0 {
         let count = firsts(block);
@@ -63,6 +66,11 @@ pub(crate) fn forward(text: &str, from: usize, end: usize, n: usize) -> usize {
 /// The byte position `n` code points before `from`, at least `start`.
 pub(crate) fn backward(text: &str, start: usize, from: usize, n: usize) -> usize {
     let bytes = &text.as_bytes()[start..from];
+    if let Some(before) = bytes.len().checked_sub(n)
+        && bytes[before..].is_ascii()
+    {
+        return start + before;
+    }
     let (mut at, mut left) = (bytes.len(), n);
     for block in bytes.as_rchunks::<BLOCK>().1.iter().rev() {
         let count = firsts(block);

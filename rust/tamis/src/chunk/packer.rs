@@ -161,7 +161,7 @@ fn cut(text: &str, start: usize, end: usize, room: usize, max_chars: usize) -> u
         .map(|(at, c)| (half + at, c))
         .find(|&(at, c)| {
             let after = at + c.len_utf8();
-            (WIDE_CLAUSE.contains(&c) || (CLAUSE.contains(&c) && text[after..end].starts_with(is_white)))
+            (is_wide_clause(c) || is_clause(c) && text[after..end].starts_with(is_white))
                 && is_boundary(text, after)
         });
     if let Some((at, c)) = clause {
@@ -220,12 +220,29 @@ fn tail(text: &str, window_start: usize, end: usize, budget: usize) -> Option<us
 
 /// Commas, semicolons, colons and dashes; of scripts that have their own, Armenian, Arabic, Ethiopic, Khmer, Tibetan and
 /// Mongolian.
-const CLAUSE: [char; 17] = [
-    ',', ';', ':', '\u{2013}', '\u{2014}', '·', '\u{55d}', '\u{60c}', '\u{61b}', '\u{1363}', '\u{1364}',
-    '\u{1365}', '\u{1366}', '\u{17d6}', '\u{f0d}', '\u{1802}', '\u{1808}',
-];
+fn is_clause(c: char) -> bool {
+    matches!(
+        c,
+        ',' | ';' | ':' | '·' | '\u{55d}' | '\u{60c}' | '\u{61b}' | '\u{f0d}' | '\u{1363}'
+            ..='\u{1366}' | '\u{17d6}' | '\u{1802}' | '\u{1808}' | '\u{2013}' | '\u{2014}'
+    )
+}
 
 /// Those that stand without a space after them: full-width, half-width, small and vertical forms.
-const WIDE_CLAUSE: [char; 13] = [
-    '、', '，', '；', '：', '､', '﹐', '﹑', '﹔', '﹕', '\u{fe10}', '\u{fe11}', '\u{fe13}', '\u{fe14}',
-];
+fn is_wide_clause(c: char) -> bool {
+    matches!(
+        c,
+        '、' | '，'
+            | '；'
+            | '：'
+            | '､'
+            | '﹐'
+            | '﹑'
+            | '﹔'
+            | '﹕'
+            | '\u{fe10}'
+            | '\u{fe11}'
+            | '\u{fe13}'
+            | '\u{fe14}'
+    )
+}
