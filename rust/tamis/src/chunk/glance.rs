@@ -26,9 +26,13 @@ pub(super) fn glance(text: &str, start: usize, hit: usize) -> Glance {
     match bytes[hit] {
         b'\n' => newline(bytes, hit),
         b'.' | b'!' | b'?' => stop(text, start, hit),
-        // The last byte of an ideographic full stop, the second of full-width "！" and "？".
-        0x82 => wide(text, hit.checked_sub(2)),
-        0xBC => wide(text, hit.checked_sub(1)),
+        // The last byte of "。", the second of "！", "．" and "？", and of full-width letters, digits and commas.
+        0x82 if bytes[..hit].ends_with(&[0xE3, 0x80]) => wide(text, hit + 1),
+        0xBC if bytes[..hit].ends_with(&[0xEF]) => match bytes.get(hit + 1) {
+            Some(0x81 | 0x9F) => wide(text, hit + 2),
+            Some(0x8E) | None => Glance::Unclear,
+            Some(_) => Glance::None,
+        },
         _ => Glance::Unclear,
     }
 }
@@ -113,22 +117,15 @@ fn is_letter_of_two(lead: u8, last: u8) -> bool {
             .is_some_and(|c| matches!(class(c), Class::Lower | Class::Upper | Class::OLetter))
 }
 
-/// A full stop of CJK text, right before a kana or an ideograph.
-fn wide(text: &str, terminal: Option<usize>) -> Glance {
-    let Some(tail) = terminal.and_then(|at| text.get(at..)) else {
-        return Glance::Unclear;
-    };
-    let mut chars = tail.chars();
-    match (chars.next(), chars.next()) {
-        (
-            Some('。' | '！' | '？'),
-            Some(
-                '\u{3041}'..='\u{3096}'
-                | '\u{30a1}'..='\u{30fa}'
-                | '\u{3400}'..='\u{4dbf}'
-                | '\u{4e00}'..='\u{9fff}',
-            ),
-        ) => Glance::End(text.len() - chars.as_str().len() - 3),
+/// After a full stop of CJK text: a kana or an ideograph right after it begins a sentence.
+fn wide(text: &str, after: usize) -> Glance {
+    match text[after..].chars().next() {
+        Some(
+            '\u{3041}'..='\u{3096}'
+            | '\u{30a1}'..='\u{30fa}'
+            | '\u{3400}'..='\u{4dbf}'
+            | '\u{4e00}'..='\u{9fff}',
+        ) => Glance::End(after),
         _ => Glance::Unclear,
     }
 }
