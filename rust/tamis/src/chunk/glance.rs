@@ -57,6 +57,10 @@ fn stop(text: &str, start: usize, stop: usize) -> Glance {
         (b'.', [b'0'..=b'9', ..]) if !before.is_ascii_lowercase() => Glance::None,
         // What follows a blank line begins by itself.
         (b'.', [b'a'..=b'z' | b'.' | b',', ..]) | (_, [b'\n', b'\n', ..]) => Glance::None,
+        // "of the Y. pest", in a sentence that began with a capital.
+        (b'.', [b' ', b'a'..=b'z', b'a'..=b'z' | b' ', ..]) if bytes[start].is_ascii_uppercase() => {
+            Glance::None
+        }
         (_, [b' ', 0xC3..=0xDB, _, ..]) if is_letter_after_gap(text, stop) && is_plain(text, start, stop) => {
             Glance::End(stop + 2)
         }
@@ -93,6 +97,7 @@ fn is_plain(text: &str, start: usize, stop: usize) -> bool {
     }
     let word = &text[from..stop];
     match bytes[from - 1] {
+        b' ' | b'\n' if letters == 0 => return true,
         b' ' | b'\n' => {}
         // What parts a token, and is no part of an address.
         b'"' | b'(' | b'[' | b'-' | b',' | b':' | b';' | b'*' if letters > 0 => {
@@ -100,7 +105,9 @@ fn is_plain(text: &str, start: usize, stop: usize) -> bool {
                 return false;
             }
         }
-        b')' | b']' | b'}' | b'"' => return letters == 0,
+        _ if letters > 0 => return false,
+        // What closes, or a space before the terminal: no token.
+        b')' | b']' | b'}' | b'"' => return true,
         _ => return false,
     }
     letters > 1
@@ -117,15 +124,22 @@ fn is_letter_of_two(lead: u8, last: u8) -> bool {
             .is_some_and(|c| matches!(class(c), Class::Lower | Class::Upper | Class::OLetter))
 }
 
-/// After a full stop of CJK text: a kana or an ideograph right after it begins a sentence.
+/// After a full stop of CJK text: a kana or an ideograph begins a sentence.
 fn wide(text: &str, after: usize) -> Glance {
-    match text[after..].chars().next() {
+    let tail = &text[after..];
+    let (gap, tail) = match tail.strip_prefix(' ') {
+        Some(tail) => (1, tail),
+        None => (0, tail),
+    };
+    match tail.chars().next() {
         Some(
             '\u{3041}'..='\u{3096}'
             | '\u{30a1}'..='\u{30fa}'
             | '\u{3400}'..='\u{4dbf}'
             | '\u{4e00}'..='\u{9fff}',
-        ) => Glance::End(after),
+        ) => Glance::End(after + gap),
+        // What follows a blank line begins by itself.
+        Some('\n') if gap == 0 && tail[1..].starts_with('\n') => Glance::None,
         _ => Glance::Unclear,
     }
 }

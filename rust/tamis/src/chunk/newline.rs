@@ -14,21 +14,24 @@ pub(super) fn is_soft(text: &str, at: usize) -> bool {
     !is_blank_before(text, at) && !starts_anew(&text[at + width..])
 }
 
-/// The common case: a line ends, and the next begins with a word.
+/// The common case: a line ends, perhaps with a space, and the next begins with a word, perhaps after one.
 #[inline]
 pub(super) fn is_softly_plain(bytes: &[u8], at: usize) -> bool {
-    at.checked_sub(1).is_some_and(|before| {
-        matches!(
-            bytes[before..],
+    let before = &bytes[..at];
+    let before = before.strip_suffix(b" ").unwrap_or(before);
+    let after = &bytes[at + 1..];
+    let after = after.strip_prefix(b" ").unwrap_or(after);
+    bytes[at] == b'\n'
+        && matches!(before, [.., b'!'..=b'~'])
+        && matches!(
+            after,
             [
-                b'!'..=b'~',
-                b'\n',
                 b'A'..=b'Z' | b'a'..=b'z',
+                // Else it may be a numeral before a bracket.
                 b'a'..=b'h' | b'j'..=b'u' | b'w' | b'y' | b'z',
                 ..,
             ]
         )
-    })
 }
 
 /// Whether only white space lies between the newline before and this byte.
