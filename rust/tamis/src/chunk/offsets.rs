@@ -18,6 +18,67 @@ pub fn code_points(text: &str, bytes: impl IntoIterator<Item = usize>) -> Vec<us
         .collect()
 }
 
+/// Counts code points as a text is gone through: where it is ASCII, without looking at it again.
+pub(super) struct Counter<'a> {
+    text: &'a str,
+    /// So many code points lie before this byte.
+    at: usize,
+    count: usize,
+    /// Nothing but ASCII from `at` to here.
+    ascii: usize,
+}
+
+impl<'a> Counter<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        Self {
+            text,
+            at: 0,
+            count: 0,
+            ascii: 0,
+        }
+    }
+
+    /// The code points before a byte at or after the last one moved to.
+    #[inline]
+    pub(super) fn before(&mut self, byte: usize) -> usize {
+        if byte > self.ascii && self.at >= self.ascii {
+            self.look_ahead();
+        }
+        self.count
+            + if byte <= self.ascii {
+                byte - self.at
+            } else {
+                length(self.text, self.at, byte)
+            }
+    }
+
+    /// The same, and on to that byte.
+    #[inline]
+    pub(super) fn move_to(&mut self, byte: usize) -> usize {
+        let count = self.before(byte);
+        self.skip_to(byte, count);
+        count
+    }
+
+    /// On to a byte before which the code points have been counted.
+    #[inline]
+    pub(super) fn skip_to(&mut self, byte: usize, count: usize) {
+        (self.at, self.count) = (byte, count);
+    }
+
+    fn look_ahead(&mut self) {
+        let bytes = &self.text.as_bytes()[self.at..];
+        let near = &bytes[..bytes.len().min(AHEAD)];
+        let blocks = near.as_chunks::<BLOCK>().0.iter();
+        let plain = BLOCK * blocks.take_while(|block| block.is_ascii()).count();
+        let rest = near[plain..].iter().take(BLOCK);
+        self.ascii = self.at + plain + rest.take_while(|byte| byte.is_ascii()).count();
+    }
+}
+
+/// Bytes that are looked at for others than ASCII at once.
+const AHEAD: usize = 1 << 12;
+
 /// The number of code points between two bytes: those that do not continue a character.
 #[inline]
 pub(super) fn length(text: &str, start: usize, end: usize) -> usize {
@@ -105,6 +166,11 @@ mod tests {
             prop_assert_eq!(forward(&text, from, text.len(), n), ahead);
             let behind = n.checked_sub(1).map_or(from, |n| text[..from].char_indices().nth_back(n).map_or(0, |(at, _)| at));
             prop_assert_eq!(backward(&text, 0, from, n), behind);
+            let mut counter = Counter::new(&text);
+            prop_assert_eq!(counter.before(ahead), text[..ahead].chars().count());
+            prop_assert_eq!(counter.move_to(from), text[..from].chars().count());
+            prop_assert_eq!(counter.before(from), text[..from].chars().count());
+            prop_assert_eq!(counter.move_to(ahead), text[..ahead].chars().count());
             prop_assert_eq!(length(&text, from, text.len()), text[from..].chars().count());
         }
     }

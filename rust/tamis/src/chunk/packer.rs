@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::offsets::{backward, forward, length};
+use super::offsets::{Counter, backward, forward, length};
 use super::white::{is_boundary, is_white, trimmed};
 use super::window::Chunker;
 
@@ -24,9 +24,7 @@ pub(super) struct Packer<'a, F> {
     max_chars: usize,
     overlap: usize,
     push: F,
-    /// So many code points lie before this byte.
-    counted: usize,
-    count: usize,
+    counter: Counter<'a>,
     /// Where the window begins: at its first piece, or within the last one of the window before.
     start: usize,
     first: usize,
@@ -43,8 +41,7 @@ impl<'a, F: FnMut((usize, usize), (usize, usize))> Packer<'a, F> {
             max_chars: chunker.max_chars(),
             overlap: chunker.overlap(),
             push,
-            counted: 0,
-            count: 0,
+            counter: Counter::new(text),
             start: 0,
             first: 0,
             last: None,
@@ -56,12 +53,12 @@ impl<'a, F: FnMut((usize, usize), (usize, usize))> Packer<'a, F> {
     pub(super) fn sentence(&mut self, start: usize, end: usize) {
         let mut rest = Some((start, end));
         while let Some((start, end)) = rest {
-            let first = self.count_to(start);
+            let first = self.counter.move_to(start);
             // No text has more code points than bytes, and none fewer than a quarter.
             if end - start <= self.max_chars.saturating_mul(4) {
-                let last = first + length(self.text, start, end);
+                let last = self.counter.before(end);
                 if last - first <= self.max_chars {
-                    (self.counted, self.count) = (end, last);
+                    self.counter.skip_to(end, last);
                     self.piece(Piece {
                         start,
                         end,
@@ -79,7 +76,7 @@ impl<'a, F: FnMut((usize, usize), (usize, usize))> Packer<'a, F> {
             let cut = cut(self.text, start, end, room, self.max_chars);
             // A cut inside a cluster of white space and a mark may leave white space alone, which is nothing.
             if let Some((_, last)) = trimmed(self.text, start, cut) {
-                let count = self.count_to(last);
+                let count = self.counter.before(last);
                 self.piece(Piece {
                     start,
                     end: last,
@@ -100,18 +97,6 @@ impl<'a, F: FnMut((usize, usize), (usize, usize))> Packer<'a, F> {
         if let Some(last) = self.last {
             (self.push)((self.start, last.end), (self.first, last.last));
         }
-    }
-
-    /// The code points before a byte, which no earlier call was beyond.
-    fn count_to(&mut self, byte: usize) -> usize {
-        // Most gaps are one space.
-        self.count += if byte - self.counted == 1 {
-            1
-        } else {
-            length(self.text, self.counted, byte)
-        };
-        self.counted = byte;
-        self.count
     }
 
     /// Each piece enters `whole` once and leaves it once, so the work is linear in them.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::num::NonZero;
 
 use super::given::byte_ends;
-use super::offsets::length;
+use super::offsets::Counter;
 use super::packer::Packer;
 use super::sentences::{BOUNDARY_TABLE, SentenceEnds};
 use super::spans::{Span, Spans};
@@ -154,13 +154,11 @@ impl Chunker {
         let mut spans = Spans::default();
         for (document, text) in texts.iter().enumerate() {
             let text = text.as_ref();
-            let (mut from, mut counted, mut count) = (0, 0, 0);
+            let (mut from, mut counter) = (0, Counter::new(text));
             for end in SentenceEnds::new(text) {
                 if let Some((start, end)) = trimmed(text, std::mem::replace(&mut from, end), end) {
-                    let first = count + length(text, counted, start);
-                    count = first + length(text, start, end);
-                    counted = end;
-                    spans.push(Span { document, start, end }, (first, count));
+                    let code_points = (counter.move_to(start), counter.move_to(end));
+                    spans.push(Span { document, start, end }, code_points);
                 }
             }
         }
