@@ -70,9 +70,7 @@ impl<'a> Counter<'a> {
         let bytes = &self.text.as_bytes()[self.at..];
         let near = &bytes[..bytes.len().min(AHEAD)];
         let blocks = near.as_chunks::<BLOCK>().0.iter();
-        let plain = BLOCK * blocks.take_while(|block| block.is_ascii()).count();
-        let rest = near[plain..].iter().take(BLOCK);
-        self.ascii = self.at + plain + rest.take_while(|byte| byte.is_ascii()).count();
+        self.ascii = self.at + BLOCK * blocks.take_while(|block| block.is_ascii()).count();
     }
 }
 
@@ -82,12 +80,14 @@ const AHEAD: usize = 1 << 12;
 /// The number of code points between two bytes: those that do not continue a character.
 #[inline]
 pub(super) fn length(text: &str, start: usize, end: usize) -> usize {
-    let bytes = &text.as_bytes()[start..end];
-    if bytes.is_ascii() {
-        return bytes.len();
-    }
-    let (blocks, rest) = bytes.as_chunks::<BLOCK>();
-    blocks.iter().map(|block| firsts(block)).sum::<usize>() + firsts(rest)
+    let (blocks, rest) = text.as_bytes()[start..end].as_chunks::<BLOCK>();
+    let whole = blocks.iter().map(|block| firsts(block)).sum::<usize>();
+    // The rest as the end of a block that begins before it: of one length, it is vector code too.
+    let rest = match text.as_bytes()[..end].last_chunk::<BLOCK>() {
+        Some(block) => last_firsts(block, rest.len()),
+        None => firsts(rest),
+    };
+    whole + rest
 }
 
 const BLOCK: usize = 64;
@@ -95,6 +95,15 @@ const BLOCK: usize = 64;
 /// How many of at most 64 bytes begin a character: a sum that fits in a byte is vector code on every machine.
 fn firsts(bytes: &[u8]) -> usize {
     usize::from(bytes.iter().map(|&byte| u8::from(is_first(byte))).sum::<u8>())
+}
+
+/// How many of the last `n` begin a character.
+fn last_firsts(block: &[u8; BLOCK], n: usize) -> usize {
+    let from = u8::try_from(BLOCK.saturating_sub(n)).unwrap_or(0);
+    let counted = (0..)
+        .zip(block)
+        .map(|(i, &byte)| u8::from(is_first(byte)) & u8::from(i >= from));
+    usize::from(counted.sum::<u8>())
 }
 
 fn is_first(byte: u8) -> bool {

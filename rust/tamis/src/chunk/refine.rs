@@ -8,6 +8,7 @@ use super::class::Class;
 use super::closing::Following;
 use super::enclosed::is_enclosed;
 use super::rules::Break;
+use super::scan::Openings;
 use super::tokens::{is_acronym, is_camel, is_number, is_numeral, is_ordinal, lacks_vowels};
 use super::white::is_white;
 use super::words::{Next, next, token_before};
@@ -25,8 +26,8 @@ pub(super) struct Candidate<'a> {
     pub(super) found: Break,
     /// A small letter follows a full stop: no end by the rules.
     pub(super) lower: bool,
-    /// Whether a mark that opens a quotation or bracket may lie in the sentence.
-    pub(super) may_be_enclosed: bool,
+    /// The marks of quotations and brackets in the sentence before the terminal, near enough to matter.
+    pub(super) openings: Openings<'a>,
 }
 
 impl Candidate<'_> {
@@ -51,8 +52,12 @@ impl Candidate<'_> {
         };
         let quoted = following.has_closing && self.speech_goes_on(&following)
             || !following.has_closing
-                && self.may_be_enclosed
-                && is_enclosed(self.text, self.start, self.found.terminal, following.end);
+                && is_enclosed(
+                    self.text,
+                    self.openings.clone(),
+                    self.found.terminal,
+                    following.end,
+                );
         (ends && !quoted).then_some(following.end)
     }
 

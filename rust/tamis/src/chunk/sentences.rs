@@ -1,11 +1,11 @@
 //! Sentence boundaries: scan, rules of UAX #29, refinement.
 
 use super::class::Class;
-use super::enclosed::is_enclosed;
+use super::enclosed::{self, is_enclosed};
 use super::glance::{Glance, glance};
 use super::refine::Candidate;
 use super::rules::{Verdict, after_separator, after_terminal, at};
-use super::scan::Hits;
+use super::scan::{Hits, Openings};
 use super::white::{is_boundary, is_white};
 
 /// Names the rules and tables that boundaries are made by: part of a chunker's identity, since another version may cut
@@ -79,8 +79,13 @@ impl<'a> SentenceEnds<'a> {
 
     /// Whether a terminal that seems to end the sentence stands in a quotation or bracket, and the sentence goes on after.
     fn goes_on(&self, hit: usize, end: usize) -> bool {
-        self.hits.has_opening_since(self.start)
-            && is_enclosed(self.text, self.start, character(self.text, hit), end)
+        let terminal = character(self.text, hit);
+        is_enclosed(self.text, self.openings(terminal), terminal, end)
+    }
+
+    fn openings(&self, terminal: usize) -> Openings<'_> {
+        self.hits
+            .openings_since(self.start.max(terminal.saturating_sub(enclosed::REACH)))
     }
 
     /// A sentence begins here.
@@ -99,7 +104,7 @@ impl<'a> SentenceEnds<'a> {
             Verdict::None => return None,
         };
         Candidate {
-            may_be_enclosed: self.hits.has_opening_since(self.start),
+            openings: self.openings(position),
             text: self.text,
             start: self.start,
             terminal: c,
