@@ -1,5 +1,7 @@
 //! A rank in each of many groups by one pass: no sort by group, no copy of the scores.
 
+use std::convert::Infallible;
+
 use super::real::Real;
 use super::sample::{self, Bracket};
 
@@ -129,10 +131,10 @@ fn brackets<T: Real>(
             },
             Some(place) => {
                 let m = sample.len();
-                let places = sample::places(place, count, m, 0);
-                sample::bracket(count, m, places, |at| {
-                    *sample.select_nth_unstable_by(at, T::compare).1
-                })
+                let places = sample::places(place, count, m, sample::width(0));
+                let at = |at| Ok::<T, Infallible>(*sample.select_nth_unstable_by(at, T::compare).1);
+                let Ok(bracket) = sample::bracket(count, m, places, at);
+                bracket
             }
             None => Bracket {
                 low: T::ABOVE,

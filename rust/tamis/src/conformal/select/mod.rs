@@ -13,6 +13,7 @@ mod pass;
 mod radix;
 mod real;
 mod sample;
+mod small;
 #[cfg(test)]
 mod tests;
 mod weighted;
@@ -23,8 +24,10 @@ pub(crate) use weighted::{Weighted, weighted};
 
 use crate::{Error, Result};
 
-/// Up to here a sample costs more than it saves.
-const SMALL: usize = 600;
+/// Up to here a selection needs no memory from the allocator.
+const SMALL: usize = 1024;
+/// Up to here scratch memory of half their length is cheap.
+const MEDIUM: usize = 1 << 14;
 /// Up to here a copy is cheaper than the digits' histogram, which is 512 KiB.
 const COPIED: usize = 1 << 16;
 
@@ -93,13 +96,15 @@ fn first_not_finite<T: Real>(scores: &[T]) -> Error {
 
 /// Place k (from 0, below the length); `None` when a score is not finite.
 fn kth<T: Real>(kernel: Kernel, scores: &[T], k: usize) -> Option<T> {
-    if scores.len() > SMALL {
-        for attempt in 0..2 {
-            match bracketed(kernel, scores, k, attempt) {
-                Ok(Some(score)) => return Some(score),
-                Err(Stop::NonFinite) => return None,
-                Ok(None) | Err(Stop::Overflow) => {}
-            }
+    let mut scratch = Vec::new();
+    if scores.len() <= SMALL {
+        return small::kth_on_stack::<T, { SMALL + pass::SPILL }>(kernel, scores, k).ok();
+    }
+    for attempt in 0..2 {
+        match bracketed(kernel, scores, k, attempt, &mut scratch) {
+            Ok(Some(score)) => return Some(score),
+            Err(Stop::NonFinite) => return None,
+            Ok(None) | Err(Stop::Overflow) => {}
         }
     }
     if !all_finite(scores) {
@@ -117,16 +122,20 @@ fn bracketed<T: Real>(
     scores: &[T],
     k: usize,
     attempt: u32,
+    scratch: &mut Vec<T>,
 ) -> std::result::Result<Option<T>, Stop> {
     let n = scores.len();
-    let mut sample = sample::sample(scores, attempt);
+    let sample = sample::sample(scores, attempt);
     let m = sample.len();
-    let places = sample::places(k, n, m, attempt);
-    let bracket = sample::bracket(n, m, places, |place| kth_owned(kernel, &mut sample, place));
+    let places = sample::places(k, n, m, sample::width(attempt));
+    let bracket = sample::bracket(n, m, places, |place| {
+        owned(kernel, &mut sample.clone(), place, scratch)
+    })?;
     drop(sample);
-    let mut tally = Tally::new(&bracket, pass::BLOCK.min(n));
+    let mut buffer = bracket.buffer(n);
+    let mut tally = Tally::new(bracket.low, bracket.high, &mut buffer);
     pass::run(kernel, scores, std::slice::from_mut(&mut tally))?;
-    found(kernel, scores, k, &mut tally)
+    found(kernel, scores, k, &mut tally, scratch)
 }
 
 /// The score at place k, if the bracket holds it.
@@ -134,7 +143,8 @@ fn found<T: Real>(
     kernel: Kernel,
     scores: &[T],
     k: usize,
-    tally: &mut Tally<T>,
+    tally: &mut Tally<'_, T>,
+    scratch: &mut Vec<T>,
 ) -> std::result::Result<Option<T>, Stop> {
     if tally.low == tally.high {
         return Ok((tally.below_high..tally.at_most_low)
@@ -143,7 +153,7 @@ fn found<T: Real>(
     }
     if (tally.at_most_low..tally.below_high).contains(&k) {
         let k = k - tally.at_most_low;
-        return Ok(Some(kth_owned(kernel, tally.inside(), k)));
+        return owned(kernel, tally.inside(), k, scratch).map(Some);
     }
     // Outside, or tied with an end: a count of the ties tells.
     let end = if k < tally.at_most_low {
@@ -159,12 +169,15 @@ fn found<T: Real>(
     Ok((point.below_high..point.at_most_low).contains(&k).then_some(end))
 }
 
-/// Place k of finite scores that may be reordered.
-fn kth_owned<T: Real>(kernel: Kernel, scores: &mut [T], k: usize) -> T {
-    if scores.len() > SMALL
-        && let Ok(Some(score)) = bracketed(kernel, scores, k, 0)
-    {
-        return score;
+/// Place k of scores that may be overwritten.
+fn owned<T: Real>(
+    kernel: Kernel,
+    scores: &mut [T],
+    k: usize,
+    scratch: &mut Vec<T>,
+) -> std::result::Result<T, Stop> {
+    if scores.len() <= MEDIUM {
+        return small::kth_owned(kernel, scores, k, scratch);
     }
-    *scores.select_nth_unstable_by(k, T::compare).1
+    kth(kernel, scores, k).ok_or(Stop::NonFinite)
 }
