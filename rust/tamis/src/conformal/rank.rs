@@ -11,7 +11,17 @@ use crate::{Error, Result};
 ///
 /// Lies in 1..=n+1; n+1 means that n scores are too few and the threshold is +∞
 /// (Vovk et al. 2005; Lei et al. 2018, split conformal prediction).
+#[allow(clippy::cast_possible_truncation, reason = "alpha < 1, so at most n + 1")]
 pub fn conformal_rank(n: u64, alpha: &Level) -> u64 {
+    if let Some((p, q)) = alpha.words() {
+        let scaled = (u128::from(n) + 1) * u128::from(p);
+        // A division of one word, where it suffices.
+        let above = match u64::try_from(scaled) {
+            Ok(scaled) => scaled / q,
+            Err(_) => (scaled / u128::from(q)) as u64,
+        };
+        return n + 1 - above;
+    }
     let above = alpha.floor_mul(&(BigUint::from(n) + 1_u32));
     // alpha < 1, so at most n of the n+1 lie above; every digit past the first is zero.
     n + 1 - above.iter_u64_digits().next().unwrap_or(0)
@@ -87,6 +97,29 @@ mod tests {
 
     fn rank(n: u64, alpha: &str) -> u64 {
         conformal_rank(n, &Level::parse("alpha", alpha).unwrap())
+    }
+
+    /// Words give what big integers give, and a short decimal what a long one does.
+    #[test]
+    fn both_widths_agree() {
+        let mut state = 1_u64;
+        for _ in 0..20_000 {
+            state = state
+                .wrapping_mul(0x5851_f42d_4c95_7f2d)
+                .wrapping_add(0x1405_7b7e_f767_814f);
+            let digits = 1 + (state >> 59) as u32 % 18;
+            let p = 1 + (state >> 3) % (10_u64.pow(digits) - 1);
+            let n = (state ^ state << 7) >> (state % 60);
+            let n = n.min(u64::MAX - 1);
+            let short = Level::parse("alpha", &format!("0.{p:0width$}", width = digits as usize)).unwrap();
+            let long = format!("0.{p:0width$}{:0<90}", "", width = digits as usize);
+            assert_eq!(
+                conformal_rank(n, &short),
+                conformal_rank(n, &Level::parse("alpha", &long).unwrap())
+            );
+            let above = short.floor_mul(&(BigUint::from(n) + 1_u32));
+            assert_eq!(BigUint::from(n + 1 - conformal_rank(n, &short)), above);
+        }
     }
 
     #[test]

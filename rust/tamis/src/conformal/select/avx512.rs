@@ -169,15 +169,17 @@ macro_rules! places {
                     *below = $add_masked(*below, less, *below, one);
                 }
             }
-            ks.map(|k| {
+            let mut found = [<$float>::NEG_INFINITY; 2];
+            for (found, k) in found.iter_mut().zip(ks) {
                 let k = $set1_int(k as $int);
-                let mut highest = $set1(<$float>::NEG_INFINITY);
+                let mut highest = $set1(*found);
                 for ((&below, &mask), &vector) in below.iter().zip(&masks).zip(&vectors) {
                     let candidates = $at_most(below, k) & mask;
                     highest = $max_masked(highest, candidates, highest, vector);
                 }
-                $reduce(highest)
-            })
+                *found = $reduce(highest);
+            }
+            found
         }
     };
 }

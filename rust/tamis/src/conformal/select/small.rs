@@ -4,10 +4,10 @@ use super::pass::{self, BLOCK, Kernel, SPILL, Stop, Tally};
 use super::real::Real;
 use super::sample;
 
-/// Scores in the sample of a round.
-const SAMPLE: usize = 32;
-/// Standard deviations on either side: a miss costs another pass over few scores.
-const WIDTH: f64 = 1.7;
+/// Scores in the sample of a round: whole vectors of either precision.
+const SAMPLE: usize = 24;
+/// Standard deviations on either side: one sample in nine misses, which costs another pass over few scores.
+const WIDTH: f64 = 1.0;
 /// Rounds that only scores made against the samples need.
 const ROUNDS: usize = 12;
 
