@@ -74,14 +74,6 @@ pub fn conformal_quantiles_by_group<S: Real>(
             got: group.len(),
         });
     }
-    let needed = group.codes.iter().max().map_or(0, |&code| code as usize + 1);
-    if needed > group.names.len() {
-        return Err(Error::LengthMismatch {
-            name: "group names",
-            expected: needed,
-            got: group.names.len(),
-        });
-    }
     let rank = |n| conformal_rank(n, alpha);
     let found = select::kth_smallest_by_group(scores, &group.codes, group.names.len(), rank)?;
     Ok(widened(&found))

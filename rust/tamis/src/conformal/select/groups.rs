@@ -1,37 +1,50 @@
 //! A rank in each of many groups by one pass: no sort by group, no copy of the scores.
 
-use std::convert::Infallible;
-
+use super::pass::{BLOCK, Kernel, Stop};
 use super::real::Real;
 use super::sample::{self, Bracket};
 
-/// A group's bracket and what was met of it.
+/// A group's bracket and what was met of it among the scores that passed its gate.
 #[derive(Debug, Clone, Copy)]
 struct Group<T> {
     low: T,
     high: T,
+    met: usize,
     below_low: usize,
     equal_low: usize,
     equal_high: usize,
     /// Where its next score inside goes.
     next: usize,
+    /// Its last slot, for what does not fit.
+    last: usize,
 }
 
 /// Scores kept for each group beyond what is expected, and whole groups that are smaller.
 const SMALL: usize = 128;
+/// Up to here counts are kept four times over.
+const FEW_GROUPS: usize = 4096;
+
+/// The side of its bracket where a score has to be looked at again; beyond the other a group's total tells their number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    /// At most the high end.
+    Lower,
+    /// At least the low end.
+    Upper,
+}
 
 /// The score of the rank (from 1) that `rank` gives for the group's number of scores, in every group; +∞ where the rank is
 /// 0 or exceeds that number, as in an empty group. `None` when a score is not finite.
 ///
-/// `groups` are below `n_groups` and parallel to `scores`. O(n + groups); memory of a few per cent of the scores plus 128
-/// a group, up to all scores of the groups whose bracket misses.
+/// `groups` are parallel to `scores`, and `counts` are theirs. O(n + groups); memory of a few per cent of the scores plus
+/// 128 a group, up to all scores of the groups whose bracket misses.
 pub(super) fn kth_by_group<T: Real>(
+    kernel: Kernel,
     scores: &[T],
     groups: &[u32],
-    n_groups: usize,
+    counts: &[usize],
     rank: impl Fn(u64) -> u64,
 ) -> Option<Vec<T>> {
-    let counts = counts(groups, n_groups);
     // The place (from 0) wanted in each group that has it.
     let wanted: Vec<Option<usize>> = counts
         .iter()
@@ -40,52 +53,91 @@ pub(super) fn kth_by_group<T: Real>(
             (k <= count).then(|| k.checked_sub(1)).flatten()
         })
         .collect();
-    let brackets = brackets(scores, groups, &counts, &wanted);
-    let ends = ends(brackets.iter().map(|bracket| bracket.expected));
-    let mut table: Vec<Group<T>> = Vec::with_capacity(n_groups);
-    let mut start = 0;
-    for (bracket, &end) in brackets.iter().zip(&ends) {
-        table.push(Group {
-            low: bracket.low,
-            high: bracket.high,
-            below_low: 0,
-            equal_low: 0,
-            equal_high: 0,
-            next: start,
-        });
-        start = end;
-    }
-    let mut inside = vec![T::default(); start];
-    if !pass(scores, groups, &mut table, &ends, &mut inside) {
+    let places: usize = wanted.iter().flatten().sum();
+    let side = if places < scores.len() / 2 {
+        Side::Lower
+    } else {
+        Side::Upper
+    };
+    let mut scratch = Vec::new();
+    let brackets = brackets(kernel, scores, groups, counts, &wanted, &mut scratch)?;
+    let (mut table, slots) = table(&brackets);
+    let mut inside = vec![T::default(); slots];
+    if !pass(side, scores, groups, &mut table, &mut inside) {
         return None;
     }
     let mut start = 0;
-    let mut missed = vec![false; n_groups];
-    let mut found = vec![T::ABOVE; n_groups];
-    for (g, (group, &end)) in table.iter().zip(&ends).enumerate() {
+    let mut missed = vec![false; counts.len()];
+    let mut found = vec![T::ABOVE; counts.len()];
+    for (g, group) in table.iter_mut().enumerate() {
         if let Some(place) = wanted[g] {
+            if side == Side::Upper {
+                group.below_low = counts[g] - group.met;
+            }
             // More inside than there is room for is a miss, too.
-            let fits = group.next <= end;
-            match resolve(group, place, &mut inside[start..group.next.min(end)]) {
-                Some(score) if fits => found[g] = score,
+            let own = &mut inside[start..group.next.min(group.last)];
+            match resolve(kernel, group, place, own, &mut scratch).ok()? {
+                Some(score) if group.next <= group.last => found[g] = score,
                 _ => missed[g] = true,
             }
         }
-        start = end;
+        start = group.last + 1;
     }
     if missed.contains(&true) {
         drop(inside);
-        second_pass(scores, groups, &counts, &wanted, &missed, &mut found);
+        second_pass(scores, groups, counts, &wanted, &missed, &mut found);
     }
     Some(found)
 }
 
-fn counts(groups: &[u32], n_groups: usize) -> Vec<usize> {
+/// How many scores each group has; `None` when a group's number is not below `n_groups`.
+pub(super) fn counts(groups: &[u32], n_groups: usize) -> Option<Vec<usize>> {
     let mut counts = vec![0; n_groups];
-    for &group in groups {
-        counts[group as usize] += 1;
+    let (fours, rest) = groups.as_chunks::<4>();
+    let rest = if n_groups <= FEW_GROUPS {
+        // A count in memory waits for its own last increment: in a run of one group four can wait at once.
+        let mut more = [counts.clone(), counts.clone(), counts.clone()];
+        let [first, second, third] = &mut more;
+        for &[a, b, c, d] in fours {
+            *counts.get_mut(a as usize)? += 1;
+            *first.get_mut(b as usize)? += 1;
+            *second.get_mut(c as usize)? += 1;
+            *third.get_mut(d as usize)? += 1;
+        }
+        for (g, count) in counts.iter_mut().enumerate() {
+            *count += more.iter().map(|more| more[g]).sum::<usize>();
+        }
+        rest
+    } else {
+        groups
+    };
+    for &group in rest {
+        *counts.get_mut(group as usize)? += 1;
     }
-    counts
+    Some(counts)
+}
+
+/// The groups in their initial state, and the number of slots that they need, one more each than they expect to use.
+fn table<T: Real>(brackets: &[Bracket<T>]) -> (Vec<Group<T>>, usize) {
+    let mut slots = 0;
+    let table = brackets
+        .iter()
+        .map(|bracket| {
+            let next = slots;
+            slots += bracket.expected + 1;
+            Group {
+                low: bracket.low,
+                high: bracket.high,
+                met: 0,
+                below_low: 0,
+                equal_low: 0,
+                equal_high: 0,
+                next,
+                last: slots - 1,
+            }
+        })
+        .collect();
+    (table, slots)
 }
 
 /// Where each of consecutive stretches ends.
@@ -106,11 +158,13 @@ pub(super) fn sample_size(n: usize, n_groups: usize) -> usize {
 
 /// One sample of all scores, split by group. Small groups get a bracket that holds everything.
 fn brackets<T: Real>(
+    kernel: Kernel,
     scores: &[T],
     groups: &[u32],
     counts: &[usize],
     wanted: &[Option<usize>],
-) -> Vec<Bracket<T>> {
+    scratch: &mut Vec<T>,
+) -> Option<Vec<Bracket<T>>> {
     let n = scores.len();
     let m = sample_size(n, counts.len());
     let mut samples: Vec<Vec<T>> = vec![Vec::new(); counts.len()];
@@ -123,68 +177,98 @@ fn brackets<T: Real>(
         .into_iter()
         .zip(counts)
         .zip(wanted)
-        .map(|((mut sample, &count), &place)| match place {
-            Some(_) if count <= SMALL || sample.len() < 8 => Bracket {
+        .map(|((sample, &count), &place)| match place {
+            Some(_) if count <= SMALL || sample.len() < 8 => Some(Bracket {
                 low: T::BELOW,
                 high: T::ABOVE,
                 expected: count,
-            },
+            }),
             Some(place) => {
                 let m = sample.len();
                 let places = sample::places(place, count, m, sample::width(0));
-                let at = |at| Ok::<T, Infallible>(*sample.select_nth_unstable_by(at, T::compare).1);
-                let Ok(bracket) = sample::bracket(count, m, places, at);
-                bracket
+                let at = |at| super::owned(kernel, &mut sample.clone(), at, scratch);
+                sample::bracket(count, m, places, at).ok()
             }
-            None => Bracket {
+            // No score passes either gate.
+            None => Some(Bracket {
                 low: T::ABOVE,
-                high: T::ABOVE,
+                high: T::BELOW,
                 expected: 0,
-            },
+            }),
         })
         .collect()
 }
 
 /// False on a score that is not finite.
-fn pass<T: Real>(
-    scores: &[T],
-    groups: &[u32],
-    table: &mut [Group<T>],
-    ends: &[usize],
-    inside: &mut [T],
-) -> bool {
-    let mut finite = true;
-    for (&score, &g) in scores.iter().zip(groups) {
-        let group = &mut table[g as usize];
-        finite &= score.finite();
-        group.below_low += usize::from(score < group.low);
-        if score >= group.low && score <= group.high {
-            if score == group.low {
-                group.equal_low += 1;
-            } else if score == group.high {
-                group.equal_high += 1;
-            } else {
-                // What does not fit is still counted, so that the group is seen to have missed.
-                if group.next < ends[g as usize] {
-                    inside[group.next] = score;
-                }
-                group.next += 1;
-            }
+#[allow(clippy::needless_bitwise_bool, reason = "`&&` is a branch that guesses wrong")]
+fn pass<T: Real>(side: Side, scores: &[T], groups: &[u32], table: &mut [Group<T>], inside: &mut [T]) -> bool {
+    let gates: Vec<T> = table
+        .iter()
+        .map(|group| match side {
+            Side::Lower => group.high,
+            Side::Upper => group.low,
+        })
+        .collect();
+    let mut passed = [(T::default(), 0); BLOCK];
+    for (scores, groups) in scores.chunks(BLOCK).zip(groups.chunks(BLOCK)) {
+        let n_passed = match side {
+            Side::Lower => through_gates(scores, groups, &gates, |score, gate| score <= gate, &mut passed),
+            Side::Upper => through_gates(scores, groups, &gates, |score, gate| score >= gate, &mut passed),
+        };
+        let Some(n_passed) = n_passed else {
+            return false;
+        };
+        for &(score, g) in &passed[..n_passed] {
+            let group = &mut table[g as usize];
+            group.met += 1;
+            group.below_low += usize::from(score < group.low);
+            group.equal_low += usize::from(score == group.low);
+            group.equal_high += usize::from((score == group.high) & (group.low < group.high));
+            // Written in any case and counted where it is inside; what does not fit is counted too, so that a miss is seen.
+            inside[group.next.min(group.last)] = score;
+            group.next += usize::from((score > group.low) & (score < group.high));
         }
     }
-    finite
+    true
+}
+
+/// Packs the scores of a block that pass their group's gate, with their groups; `None` when one is not finite.
+fn through_gates<T: Real>(
+    scores: &[T],
+    groups: &[u32],
+    gates: &[T],
+    passes: impl Fn(T, T) -> bool,
+    passed: &mut [(T, u32); BLOCK],
+) -> Option<usize> {
+    let mut n_passed = 0;
+    let mut finite = true;
+    for (&score, &g) in scores.iter().zip(groups) {
+        finite &= score.finite();
+        // A block has no more scores than there are slots.
+        passed[n_passed % BLOCK] = (score, g);
+        n_passed += usize::from(passes(score, gates[g as usize]));
+    }
+    finite.then_some(n_passed)
 }
 
 /// The score at a place of the group, if its bracket holds it.
-fn resolve<T: Real>(group: &Group<T>, place: usize, inside: &mut [T]) -> Option<T> {
-    let place = place.checked_sub(group.below_low)?;
+fn resolve<T: Real>(
+    kernel: Kernel,
+    group: &Group<T>,
+    place: usize,
+    inside: &mut [T],
+    scratch: &mut Vec<T>,
+) -> Result<Option<T>, Stop> {
+    let Some(place) = place.checked_sub(group.below_low) else {
+        return Ok(None);
+    };
     let Some(place) = place.checked_sub(group.equal_low) else {
-        return Some(group.low);
+        return Ok(Some(group.low));
     };
     if place < inside.len() {
-        return Some(*inside.select_nth_unstable_by(place, T::compare).1);
+        return super::owned(kernel, inside, place, scratch).map(Some);
     }
-    (place - inside.len() < group.equal_high).then_some(group.high)
+    Ok((place - inside.len() < group.equal_high).then_some(group.high))
 }
 
 /// Gathers the groups that missed and selects in each: the way that never fails.

@@ -62,19 +62,23 @@ pub(crate) fn kth_smallest_each<T: Real>(scores: &[T], ks: &[usize]) -> Result<V
 
 /// The k-th smallest of each group, k = `rank`(number of its scores); +∞ when k is 0 or exceeds that number.
 ///
-/// `groups` holds numbers below `n_groups`, parallel to the scores. O(n + groups), one pass to count the groups and one over
-/// the scores.
+/// `groups` is parallel to the scores. O(n + groups), one pass to count the groups and one over the scores.
 ///
 /// # Errors
 ///
-/// As [`kth_smallest`].
+/// As [`kth_smallest`]; [`Error::LengthMismatch`] when a group's number is not below `n_groups`.
 pub(crate) fn kth_smallest_by_group<T: Real>(
     scores: &[T],
     groups: &[u32],
     n_groups: usize,
     rank: impl Fn(u64) -> u64,
 ) -> Result<Vec<T>> {
-    groups::kth_by_group(scores, groups, n_groups, rank)
+    let counts = groups::counts(groups, n_groups).ok_or_else(|| Error::LengthMismatch {
+        name: "group names",
+        expected: groups.iter().max().map_or(0, |&code| code as usize + 1),
+        got: n_groups,
+    })?;
+    groups::kth_by_group(Kernel::best(), scores, groups, &counts, rank)
         .map(|found| found.into_iter().map(Real::unsigned_zero).collect())
         .ok_or_else(|| first_not_finite(scores))
 }
