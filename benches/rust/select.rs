@@ -9,8 +9,7 @@
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use tamis::{
-    Column, Level, Real, conformal_quantile, conformal_quantiles, conformal_quantiles_by_group,
-    conformal_rank,
+    Level, Real, conformal_quantile, conformal_quantiles, conformal_quantiles_by_group, conformal_rank,
 };
 
 #[global_allocator]
@@ -96,18 +95,15 @@ fn hundred_groups<T: Precision>(bencher: Bencher, n: usize) {
     const GROUPS: u32 = 100;
     let scores = scores::<T>(n);
     // In no order, as large as each other.
-    let group = Column {
-        names: (0..GROUPS).map(|g| g.to_string()).collect(),
-        codes: (0..n as u64)
-            .map(|i| ((i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32) % GROUPS)
-            .collect(),
-    };
+    let groups: Vec<u32> = (0..n as u64)
+        .map(|i| ((i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32) % GROUPS)
+        .collect();
     let alpha = level("0.1");
-    let found = conformal_quantiles_by_group(&scores, &group, &alpha).unwrap();
+    let found = conformal_quantiles_by_group(&scores, &groups, GROUPS as usize, &alpha).unwrap();
     for (g, &found) in (0..GROUPS).zip(&found) {
         let own: Vec<T> = scores
             .iter()
-            .zip(&group.codes)
+            .zip(&groups)
             .filter(|(_, code)| **code == g)
             .map(|(&score, _)| score)
             .collect();
@@ -115,5 +111,5 @@ fn hundred_groups<T: Precision>(bencher: Bencher, n: usize) {
     }
     bencher
         .counter(ItemsCount::new(n))
-        .bench(|| conformal_quantiles_by_group(&scores, &group, &alpha));
+        .bench(|| conformal_quantiles_by_group(&scores, &groups, GROUPS as usize, &alpha));
 }

@@ -4,7 +4,6 @@ use num_bigint::BigUint;
 
 use super::level::Level;
 use super::select::{self, Real};
-use super::units::Column;
 use crate::{Error, Result};
 
 /// k = ⌈(n+1)(1−alpha)⌉, computed as (n+1) − ⌊(n+1)·p/q⌋ for alpha = p/q.
@@ -54,29 +53,32 @@ pub fn conformal_quantiles<S: Real>(scores: &[S], alphas: &[Level]) -> Result<Ve
     Ok(widened(&select::kth_smallest_each(scores, &ks)?))
 }
 
-/// [`conformal_quantile`] within each group, in the order of `group.names`; +∞ for a group that is too small.
+/// [`conformal_quantile`] within each group; +∞ for a group that is too small.
 ///
-/// O(n + groups): no sort by group, no copy of all scores.
+/// `groups` is parallel to the scores and holds numbers below `n_groups`. O(n + groups): no sort by group, no copy of all
+/// scores.
 ///
 /// # Errors
 ///
-/// As [`conformal_quantile`]; [`Error::LengthMismatch`] when `group` is not parallel to the scores or
-/// has codes without a name.
+/// As [`conformal_quantile`]; [`Error::LengthMismatch`] when `groups` is not parallel to the scores or names a group that
+/// is not there.
 pub fn conformal_quantiles_by_group<S: Real>(
     scores: &[S],
-    group: &Column,
+    groups: &[u32],
+    n_groups: usize,
     alpha: &Level,
 ) -> Result<Vec<f64>> {
-    if group.len() != scores.len() {
+    if groups.len() != scores.len() {
         return Err(Error::LengthMismatch {
-            name: "group",
+            name: "groups",
             expected: scores.len(),
-            got: group.len(),
+            got: groups.len(),
         });
     }
     let rank = |n| conformal_rank(n, alpha);
-    let found = select::kth_smallest_by_group(scores, &group.codes, group.names.len(), rank)?;
-    Ok(widened(&found))
+    Ok(widened(&select::kth_smallest_by_group(
+        scores, groups, n_groups, rank,
+    )?))
 }
 
 fn widened<S: Real>(scores: &[S]) -> Vec<f64> {

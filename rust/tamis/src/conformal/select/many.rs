@@ -6,6 +6,9 @@ use super::pass::{self, Kernel, Stop, Tally};
 use super::real::Real;
 use super::sample::{self, Bracket};
 
+/// Up to here selections one by one cost less than a sort of as many scores as need no sample.
+const FEW_PLACES: usize = 16;
+
 /// The k-th smallest for each k (from 1), +∞ where k is 0 or exceeds the length; `None` when a score is not finite.
 pub(super) fn kth_each<T: Real>(kernel: Kernel, scores: &[T], ks: &[usize]) -> Option<Vec<T>> {
     let n = scores.len();
@@ -19,7 +22,7 @@ pub(super) fn kth_each<T: Real>(kernel: Kernel, scores: &[T], ks: &[usize]) -> O
     let found = if places.is_empty() {
         super::all_finite(scores).then(Vec::new)?
     } else if n <= super::SMALL {
-        small(scores, &places)?
+        small(kernel, scores, &places)?
     } else {
         large(kernel, scores, &places)?
     };
@@ -32,7 +35,10 @@ pub(super) fn kth_each<T: Real>(kernel: Kernel, scores: &[T], ks: &[usize]) -> O
     Some(ks.iter().map(at).collect())
 }
 
-fn small<T: Real>(scores: &[T], places: &[usize]) -> Option<Vec<T>> {
+fn small<T: Real>(kernel: Kernel, scores: &[T], places: &[usize]) -> Option<Vec<T>> {
+    if places.len() <= FEW_PLACES {
+        return places.iter().map(|&k| super::kth(kernel, scores, k)).collect();
+    }
     if !super::all_finite(scores) {
         return None;
     }
