@@ -115,7 +115,7 @@ def test_quantiles_are_each_the_quantile(scores: list[float], alphas: list[Any])
 @given(st.data(), scores_of_any_kind, short | simple_fractions)
 def test_quantiles_by_group(data: st.DataObject, scores: list[float], alpha: Any) -> None:
     n = len(scores)
-    numbers = st.integers(0, max(n - 1, 0)) | st.integers(0, min(2, max(n - 1, 0)))
+    numbers = st.integers(0, 99) | st.integers(0, 2)
     groups = data.draw(st.lists(numbers, min_size=n, max_size=n))
     own = [
         [s for s, g in zip(scores, groups, strict=True) if g == group]
@@ -131,8 +131,8 @@ def test_quantiles_by_group(data: st.DataObject, scores: list[float], alpha: Any
 @pytest.mark.parametrize(
     ("groups", "error", "message"),
     [
-        (np.array([0, 3, -1]), ValueError, r"groups\[1\] is 3, expected a number from 0 to 2"),
-        (np.array([0, 1, -1]), ValueError, r"groups\[2\] is -1"),
+        (np.array([0, 2**16, -1]), ValueError, r"groups\[1\] must be from 0 to 65535"),
+        (np.array([0, 1, -1]), ValueError, r"groups\[2\]"),
         (np.array([0, 1]), ValueError, "groups"),
         (np.array([0.0, 1.0, 2.0]), TypeError, "float64.*return_inverse"),
         (np.zeros((3, 1), np.int64), TypeError, r"shape \[3, 1\]"),

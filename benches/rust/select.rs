@@ -99,7 +99,7 @@ fn hundred_groups<T: Precision>(bencher: Bencher, n: usize) {
         .map(|i| ((i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32) % GROUPS)
         .collect();
     let alpha = level("0.1");
-    let found = conformal_quantiles_by_group(&scores, &groups, GROUPS as usize, &alpha).unwrap();
+    let found = conformal_quantiles_by_group(&scores, &groups, &alpha).unwrap();
     for (g, &found) in (0..GROUPS).zip(&found) {
         let own: Vec<T> = scores
             .iter()
@@ -111,5 +111,5 @@ fn hundred_groups<T: Precision>(bencher: Bencher, n: usize) {
     }
     bencher
         .counter(ItemsCount::new(n))
-        .bench(|| conformal_quantiles_by_group(&scores, &groups, GROUPS as usize, &alpha));
+        .bench(|| conformal_quantiles_by_group(&scores, &groups, &alpha));
 }

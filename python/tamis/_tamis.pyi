@@ -1117,8 +1117,8 @@ def conformal_quantiles_by_group(
     scores : ndarray of float64, float32 or float16, shape (n,), or iterable of float
         Finite.
     groups : ndarray of int64, int32 or uint32, shape (n,)
-        The number of each score's group, from 0 to n - 1; `np.unique(ids, return_inverse=True)[1]`
-        numbers ids.
+        The number of each score's group, from 0, below 65 536 or n;
+        `np.unique(ids, return_inverse=True)[1]` numbers ids.
     alpha : float, str, Decimal or Fraction
 
     Returns

@@ -77,44 +77,38 @@ impl<'py> Scores<'py> {
     }
 }
 
-/// Numbers of groups, from 0 and fewer than rows, and how many groups they make.
-pub(crate) fn codes(name: &str, value: &Bound<'_, PyAny>) -> PyResult<(Vec<u32>, usize)> {
-    const FIX: &str =
-        "a one-dimensional array of int64, int32 or uint32; use np.unique(groups, return_inverse=True)[1]";
-    let Ok(array) = value.cast::<PyUntypedArray>() else {
-        return Err(not_a(FIX, name, value));
-    };
-    if let Ok(array) = value.cast::<PyArray1<i64>>()
-        && let Some(view) = plain(array)
-    {
-        return dense(name, view.as_slice().unwrap_or_default());
-    }
-    let whole = value.cast::<PyArray1<i64>>().is_ok()
-        || value.cast::<PyArray1<i32>>().is_ok()
-        || value.cast::<PyArray1<u32>>().is_ok();
-    if whole {
-        return dense(name, &copied::<i64>(value, "int64")?);
-    }
-    Err(refused(name, array, FIX))
+/// Numbers of groups.
+pub(crate) enum Codes<'py> {
+    /// Borrowed when contiguous.
+    I64(PyReadonlyArray1<'py, i64>),
+    /// Copied by numpy: other widths and layouts.
+    Own(Vec<i64>),
 }
 
-fn dense(name: &str, values: &[i64]) -> PyResult<(Vec<u32>, usize)> {
-    let mut last = None;
-    let mut codes = Vec::with_capacity(values.len());
-    for (index, &value) in values.iter().enumerate() {
-        let code = u32::try_from(value)
-            .ok()
-            .filter(|&code| (code as usize) < values.len());
-        let Some(code) = code else {
-            return Err(PyValueError::new_err(format!(
-                "{name}[{index}] is {value}, expected a number from 0 to {}; use np.unique(groups, return_inverse=True)[1]",
-                values.len() - 1
-            )));
+impl<'py> Codes<'py> {
+    /// Takes a one-dimensional array of int64, int32 or uint32.
+    pub(crate) fn extract(name: &str, value: &Bound<'py, PyAny>) -> PyResult<Self> {
+        const FIX: &str = "a one-dimensional array of int64, int32 or uint32; use np.unique(groups, return_inverse=True)[1]";
+        let Ok(array) = value.cast::<PyUntypedArray>() else {
+            return Err(not_a(FIX, name, value));
         };
-        last = last.max(Some(code));
-        codes.push(code);
+        let wide = value.cast::<PyArray1<i64>>().ok();
+        if let Some(view) = wide.and_then(plain) {
+            return Ok(Self::I64(view));
+        }
+        let narrow = value.cast::<PyArray1<i32>>().is_ok() || value.cast::<PyArray1<u32>>().is_ok();
+        if wide.is_some() || narrow {
+            return copied(value, "int64").map(Self::Own);
+        }
+        Err(refused(name, array, FIX))
     }
-    Ok((codes, last.map_or(0, |last| last as usize + 1)))
+
+    pub(crate) fn as_slice(&self) -> &[i64] {
+        match self {
+            Self::I64(view) => view.as_slice().unwrap_or_default(),
+            Self::Own(codes) => codes,
+        }
+    }
 }
 
 /// Runs a core function over the scores in their own precision, where they lie: `$slice` is bound to them.

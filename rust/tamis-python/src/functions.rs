@@ -3,7 +3,7 @@
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::array::{Rows, Scores, codes, doubles_out, items, scores_out, vector, with_rows, with_scores};
+use crate::array::{Codes, Rows, Scores, doubles_out, items, scores_out, vector, with_rows, with_scores};
 use crate::detach::maybe_detach;
 use crate::error::BorderError;
 use crate::level::level;
@@ -90,10 +90,11 @@ pub(crate) fn conformal_quantiles_by_group<'py>(
     alpha: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let scores = Scores::extract("scores", scores)?;
-    let (groups, n_groups) = codes("groups", groups)?;
+    let groups = Codes::extract("groups", groups)?;
+    let groups = groups.as_slice();
     let alpha = level("alpha", alpha)?;
     let quantiles = with_scores!(&scores, |scores| maybe_detach(py, size_of_val(scores), || {
-        tamis::conformal_quantiles_by_group(scores, &groups, n_groups, &alpha)
+        tamis::conformal_quantiles_by_group(scores, groups, &alpha)
     }));
     Ok(doubles_out(py, quantiles.map_err(BorderError)?))
 }

@@ -26,7 +26,7 @@ pub use pvalue::{conformal_pvalue, conformal_pvalue_randomised, conformal_pvalue
 pub use rank::{conformal_quantile, conformal_quantiles, conformal_quantiles_by_group, conformal_rank};
 pub use report::Report;
 pub use risk::Order;
-pub use select::Real;
+pub use select::{GroupNumber, Real};
 pub use summary::Summary;
 pub use threshold::{Target, Threshold, Unit};
 pub use units::Column;

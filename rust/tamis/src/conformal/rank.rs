@@ -3,7 +3,7 @@
 use num_bigint::BigUint;
 
 use super::level::Level;
-use super::select::{self, Real};
+use super::select::{self, GroupNumber, Real};
 use crate::{Error, Result};
 
 /// k = ⌈(n+1)(1−alpha)⌉, computed as (n+1) − ⌊(n+1)·p/q⌋ for alpha = p/q.
@@ -53,19 +53,17 @@ pub fn conformal_quantiles<S: Real>(scores: &[S], alphas: &[Level]) -> Result<Ve
     Ok(widened(&select::kth_smallest_each(scores, &ks)?))
 }
 
-/// [`conformal_quantile`] within each group; +∞ for a group that is too small.
+/// [`conformal_quantile`] within each group, up to the last that has a score; +∞ for a group that is too small or empty.
 ///
-/// `groups` is parallel to the scores and holds numbers below `n_groups`. O(n + groups): no sort by group, no copy of all
-/// scores.
+/// `groups` is parallel to the scores and holds numbers from 0. O(n): no sort by group, no copy of all scores.
 ///
 /// # Errors
 ///
-/// As [`conformal_quantile`]; [`Error::LengthMismatch`] when `groups` is not parallel to the scores or names a group that
-/// is not there.
-pub fn conformal_quantiles_by_group<S: Real>(
+/// As [`conformal_quantile`]; [`Error::LengthMismatch`] when `groups` is not parallel to the scores,
+/// [`Error::GroupNumber`] when a number is negative, or neither below 65 536 nor below the number of scores.
+pub fn conformal_quantiles_by_group<S: Real, G: GroupNumber>(
     scores: &[S],
-    groups: &[u32],
-    n_groups: usize,
+    groups: &[G],
     alpha: &Level,
 ) -> Result<Vec<f64>> {
     if groups.len() != scores.len() {
@@ -76,9 +74,7 @@ pub fn conformal_quantiles_by_group<S: Real>(
         });
     }
     let rank = |n| conformal_rank(n, alpha);
-    Ok(widened(&select::kth_smallest_by_group(
-        scores, groups, n_groups, rank,
-    )?))
+    Ok(widened(&select::kth_smallest_by_group(scores, groups, rank)?))
 }
 
 fn widened<S: Real>(scores: &[S]) -> Vec<f64> {

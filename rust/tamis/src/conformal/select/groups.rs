@@ -4,6 +4,24 @@ use super::pass::{BLOCK, Kernel, Stop};
 use super::real::Real;
 use super::sample::{self, Bracket};
 
+/// What numbers groups: `u32` or `i64`. Sealed: the kernels know these two.
+pub trait GroupNumber: Copy + Default + Send + Sync {
+    /// The number as a position; a negative one is beyond every length.
+    fn place(self) -> usize;
+}
+
+impl GroupNumber for u32 {
+    fn place(self) -> usize {
+        self as usize
+    }
+}
+
+impl GroupNumber for i64 {
+    fn place(self) -> usize {
+        usize::try_from(self).unwrap_or(usize::MAX)
+    }
+}
+
 /// A group's bracket and what was met of it among the scores that passed its gate.
 #[derive(Debug, Clone, Copy)]
 struct Group<T> {
@@ -21,8 +39,8 @@ struct Group<T> {
 
 /// Scores kept for each group beyond what is expected, and whole groups that are smaller.
 const SMALL: usize = 128;
-/// Up to here counts are kept four times over.
-const FEW_GROUPS: usize = 4096;
+/// Below this number groups are counted four at a time.
+const FEW_GROUPS: usize = 1024;
 
 /// The side of its bracket where a score has to be looked at again; beyond the other a group's total tells their number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,10 +56,10 @@ enum Side {
 ///
 /// `groups` are parallel to `scores`, and `counts` are theirs. O(n + groups); memory of a few per cent of the scores plus
 /// 128 a group, up to all scores of the groups whose bracket misses.
-pub(super) fn kth_by_group<T: Real>(
+pub(super) fn kth_by_group<T: Real, G: GroupNumber>(
     kernel: Kernel,
     scores: &[T],
-    groups: &[u32],
+    groups: &[G],
     counts: &[usize],
     rank: impl Fn(u64) -> u64,
 ) -> Option<Vec<T>> {
@@ -90,31 +108,53 @@ pub(super) fn kth_by_group<T: Real>(
     Some(found)
 }
 
-/// How many scores each group has; `None` when a group's number is not below `n_groups`.
-pub(super) fn counts(groups: &[u32], n_groups: usize) -> Option<Vec<usize>> {
-    let mut counts = vec![0; n_groups];
-    let (fours, rest) = groups.as_chunks::<4>();
-    let rest = if n_groups <= FEW_GROUPS {
-        // A count in memory waits for its own last increment: in a run of one group four can wait at once.
-        let mut more = [counts.clone(), counts.clone(), counts.clone()];
-        let [first, second, third] = &mut more;
-        for &[a, b, c, d] in fours {
-            *counts.get_mut(a as usize)? += 1;
-            *first.get_mut(b as usize)? += 1;
-            *second.get_mut(c as usize)? += 1;
-            *third.get_mut(d as usize)? += 1;
-        }
-        for (g, count) in counts.iter_mut().enumerate() {
-            *count += more.iter().map(|more| more[g]).sum::<usize>();
-        }
-        rest
-    } else {
-        groups
-    };
-    for &group in rest {
-        *counts.get_mut(group as usize)? += 1;
+/// A group may have no scores: so many numbers are accepted however few the scores are.
+const SURELY: usize = 1 << 16;
+
+/// The numbers of groups that n scores may have are below this.
+pub(super) fn limit(n: usize) -> usize {
+    n.max(SURELY)
+}
+
+/// How many scores each group has, as far as the last group that has one; the index of the first number beyond the limit.
+pub(super) fn counts<G: GroupNumber>(groups: &[G]) -> Result<Vec<usize>, usize> {
+    let few = FEW_GROUPS.min(groups.len());
+    // A count in memory waits for its own last increment: in a run of one group four can wait at once.
+    let [mut counts, mut second, mut third, mut fourth] = [const { Vec::new() }; 4];
+    for counts in [&mut counts, &mut second, &mut third, &mut fourth] {
+        counts.resize(few, 0);
     }
-    Some(counts)
+    let mut n_counted = 0;
+    for numbers in groups.as_chunks::<4>().0 {
+        let [a, b, c, d] = numbers.map(GroupNumber::place);
+        if a.max(b).max(c).max(d) >= few {
+            break;
+        }
+        counts[a] += 1;
+        second[b] += 1;
+        third[c] += 1;
+        fourth[d] += 1;
+        n_counted += 4;
+    }
+    for (g, count) in counts.iter_mut().enumerate() {
+        *count += second[g] + third[g] + fourth[g];
+    }
+    for (index, group) in groups.iter().enumerate().skip(n_counted) {
+        let place = group.place();
+        if place >= limit(groups.len()) {
+            return Err(index);
+        }
+        if place >= counts.len() {
+            counts.resize((2 * counts.len()).max(place + 1), 0);
+        }
+        counts[place] += 1;
+    }
+    let n_groups = counts
+        .iter()
+        .rposition(|&count| count > 0)
+        .map_or(0, |last| last + 1);
+    counts.truncate(n_groups);
+    Ok(counts)
 }
 
 /// The groups in their initial state, and the number of slots that they need, one more each than they expect to use.
@@ -157,10 +197,10 @@ pub(super) fn sample_size(n: usize, n_groups: usize) -> usize {
 }
 
 /// One sample of all scores, split by group. Small groups get a bracket that holds everything.
-fn brackets<T: Real>(
+fn brackets<T: Real, G: GroupNumber>(
     kernel: Kernel,
     scores: &[T],
-    groups: &[u32],
+    groups: &[G],
     counts: &[usize],
     wanted: &[Option<usize>],
     scratch: &mut Vec<T>,
@@ -170,7 +210,7 @@ fn brackets<T: Real>(
     let mut samples: Vec<Vec<T>> = vec![Vec::new(); counts.len()];
     if m > 0 {
         for at in sample::positions(n, m, 0) {
-            samples[groups[at] as usize].push(scores[at]);
+            samples[groups[at].place()].push(scores[at]);
         }
     }
     samples
@@ -201,7 +241,13 @@ fn brackets<T: Real>(
 
 /// False on a score that is not finite.
 #[allow(clippy::needless_bitwise_bool, reason = "`&&` is a branch that guesses wrong")]
-fn pass<T: Real>(side: Side, scores: &[T], groups: &[u32], table: &mut [Group<T>], inside: &mut [T]) -> bool {
+fn pass<T: Real, G: GroupNumber>(
+    side: Side,
+    scores: &[T],
+    groups: &[G],
+    table: &mut [Group<T>],
+    inside: &mut [T],
+) -> bool {
     let gates: Vec<T> = table
         .iter()
         .map(|group| match side {
@@ -209,7 +255,7 @@ fn pass<T: Real>(side: Side, scores: &[T], groups: &[u32], table: &mut [Group<T>
             Side::Upper => group.low,
         })
         .collect();
-    let mut passed = [(T::default(), 0); BLOCK];
+    let mut passed = [(T::default(), G::default()); BLOCK];
     for (scores, groups) in scores.chunks(BLOCK).zip(groups.chunks(BLOCK)) {
         let n_passed = match side {
             Side::Lower => through_gates(scores, groups, &gates, |score, gate| score <= gate, &mut passed),
@@ -219,7 +265,7 @@ fn pass<T: Real>(side: Side, scores: &[T], groups: &[u32], table: &mut [Group<T>
             return false;
         };
         for &(score, g) in &passed[..n_passed] {
-            let group = &mut table[g as usize];
+            let group = &mut table[g.place()];
             group.met += 1;
             group.below_low += usize::from(score < group.low);
             group.equal_low += usize::from(score == group.low);
@@ -233,12 +279,12 @@ fn pass<T: Real>(side: Side, scores: &[T], groups: &[u32], table: &mut [Group<T>
 }
 
 /// Packs the scores of a block that pass their group's gate, with their groups; `None` when one is not finite.
-fn through_gates<T: Real>(
+fn through_gates<T: Real, G: GroupNumber>(
     scores: &[T],
-    groups: &[u32],
+    groups: &[G],
     gates: &[T],
     passes: impl Fn(T, T) -> bool,
-    passed: &mut [(T, u32); BLOCK],
+    passed: &mut [(T, G); BLOCK],
 ) -> Option<usize> {
     let mut n_passed = 0;
     let mut finite = true;
@@ -246,7 +292,7 @@ fn through_gates<T: Real>(
         finite &= score.finite();
         // A block has no more scores than there are slots.
         passed[n_passed % BLOCK] = (score, g);
-        n_passed += usize::from(passes(score, gates[g as usize]));
+        n_passed += usize::from(passes(score, gates[g.place()]));
     }
     finite.then_some(n_passed)
 }
@@ -272,9 +318,9 @@ fn resolve<T: Real>(
 }
 
 /// Gathers the groups that missed and selects in each: the way that never fails.
-fn second_pass<T: Real>(
+fn second_pass<T: Real, G: GroupNumber>(
     scores: &[T],
-    groups: &[u32],
+    groups: &[G],
     counts: &[usize],
     wanted: &[Option<usize>],
     missed: &[bool],
@@ -285,9 +331,9 @@ fn second_pass<T: Real>(
     let mut next: Vec<usize> = ends.iter().enumerate().map(|(g, &end)| end - length(g)).collect();
     let mut gathered = vec![T::default(); ends.last().copied().unwrap_or(0)];
     for (&score, &g) in scores.iter().zip(groups) {
-        if missed[g as usize] {
-            gathered[next[g as usize]] = score;
-            next[g as usize] += 1;
+        if missed[g.place()] {
+            gathered[next[g.place()]] = score;
+            next[g.place()] += 1;
         }
     }
     for (g, &end) in ends.iter().enumerate() {

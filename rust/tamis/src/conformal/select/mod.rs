@@ -18,6 +18,7 @@ mod small;
 mod tests;
 mod weighted;
 
+pub use groups::GroupNumber;
 use pass::{Kernel, Stop, Tally};
 pub use real::Real;
 pub(crate) use weighted::{Weighted, weighted};
@@ -62,21 +63,20 @@ pub(crate) fn kth_smallest_each<T: Real>(scores: &[T], ks: &[usize]) -> Result<V
 
 /// The k-th smallest of each group, k = `rank`(number of its scores); +∞ when k is 0 or exceeds that number.
 ///
-/// `groups` is parallel to the scores. O(n + groups), one pass to count the groups and one over the scores.
+/// `groups` is parallel to the scores; the result ends with the last group. O(n), one pass to count the groups and one over
+/// the scores.
 ///
 /// # Errors
 ///
-/// As [`kth_smallest`]; [`Error::LengthMismatch`] when a group's number is not below `n_groups`.
-pub(crate) fn kth_smallest_by_group<T: Real>(
+/// As [`kth_smallest`]; [`Error::GroupNumber`] when a group's number is negative, or neither below 65 536 nor the number of scores.
+pub(crate) fn kth_smallest_by_group<T: Real, G: GroupNumber>(
     scores: &[T],
-    groups: &[u32],
-    n_groups: usize,
+    groups: &[G],
     rank: impl Fn(u64) -> u64,
 ) -> Result<Vec<T>> {
-    let counts = groups::counts(groups, n_groups).ok_or_else(|| Error::LengthMismatch {
-        name: "group names",
-        expected: groups.iter().max().map_or(0, |&code| code as usize + 1),
-        got: n_groups,
+    let counts = groups::counts(groups).map_err(|index| Error::GroupNumber {
+        index,
+        limit: groups::limit(groups.len()),
     })?;
     groups::kth_by_group(Kernel::best(), scores, groups, &counts, rank)
         .map(|found| found.into_iter().map(Real::unsigned_zero).collect())

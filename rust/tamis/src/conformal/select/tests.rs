@@ -147,7 +147,7 @@ fn the_first_score_not_finite_is_named() {
                         kth_smallest(&scores, k).unwrap_err(),
                         kth_smallest_each(&scores, &[k, 1]).unwrap_err(),
                         kth_smallest_each(&scores, &[k]).unwrap_err(),
-                        kth_smallest_by_group(&scores, &groups, 3, |_| k as u64).unwrap_err(),
+                        kth_smallest_by_group(&scores, &groups, |_| k as u64).unwrap_err(),
                     ];
                     for error in errors {
                         assert!(
@@ -179,8 +179,14 @@ fn ranks_outside_are_infinite() {
     assert!(kth_smallest(&[-0.0_f64], 1).unwrap().is_sign_positive());
 }
 
-fn check_groups<T: Real>(scores: &[T], groups: &[u32], n_groups: usize, rank: impl Fn(u64) -> u64) {
-    let found = kth_smallest_by_group(scores, groups, n_groups, &rank).unwrap();
+fn check_groups<T: Real>(scores: &[T], groups: &[u32], rank: impl Fn(u64) -> u64) {
+    let found = kth_smallest_by_group(scores, groups, &rank).unwrap();
+    let wide: Vec<i64> = groups.iter().map(|&group| group.into()).collect();
+    assert_eq!(
+        keys(&found),
+        keys(&kth_smallest_by_group(scores, &wide, &rank).unwrap())
+    );
+    let n_groups = groups.iter().max().map_or(0, |&last| last as usize + 1);
     let wanted: Vec<T> = (0..n_groups)
         .map(|g| {
             let own: Vec<T> = (0..scores.len())
@@ -214,12 +220,33 @@ fn groups_of_any_size() {
             vec![5; n],
         ];
         for codes in codes {
-            check_groups(&scores, &codes, 450, rank);
-            check_groups(&ties, &codes, 450, rank);
+            check_groups(&scores, &codes, rank);
+            check_groups(&ties, &codes, rank);
         }
     }
-    check_groups::<f64>(&[], &[], 3, |n| n + 1);
-    check_groups::<f64>(&[], &[], 0, |n| n + 1);
+    check_groups::<f64>(&[], &[], |n| n + 1);
+    // One score in each of more groups than are counted four at a time, which comes late.
+    let n = 5_000;
+    let scores: Vec<f64> = mixed(n).map(|x| x as f64).collect();
+    check_groups(&scores, &(0..n as u32).collect::<Vec<u32>>(), |n| n);
+    check_groups(
+        &scores,
+        &(0..n as u32).rev().map(|i| i / 3).collect::<Vec<u32>>(),
+        |n| n,
+    );
+}
+
+#[test]
+fn a_number_that_is_no_groups_is_named() {
+    let scores = [0.5_f32; 9];
+    let found = kth_smallest_by_group(&scores[..2], &[65_535_u32, 3], |n| n).unwrap();
+    assert_eq!(found.iter().filter(|score| score.is_finite()).count(), 2);
+    for (at, bad) in [(0, 65_536), (3, -1), (8, i64::MAX), (5, i64::MIN)] {
+        let mut groups = [1_i64; 9];
+        groups[at] = bad;
+        let error = kth_smallest_by_group(&scores, &groups, |n| n).unwrap_err();
+        assert!(matches!(error, Error::GroupNumber { index, limit: 65_536 } if index == at));
+    }
 }
 
 #[test]
@@ -231,11 +258,11 @@ fn groups_made_against_the_sample() {
     for at in sample::positions(n, m, 0) {
         scores[at] = -(at as f64);
     }
-    check_groups(&scores, &codes, 3, |n| n / 2);
+    check_groups(&scores, &codes, |n| n / 2);
     for (i, at) in sample::positions(n, m, 0).enumerate() {
         scores[at] = if i % 2 == 0 { 0.0 } else { 1e9 };
     }
-    check_groups(&scores, &codes, 3, |n| n / 2);
+    check_groups(&scores, &codes, |n| n / 2);
 }
 
 #[test]
@@ -393,6 +420,6 @@ proptest! {
     ) {
         let scores: Vec<f32> = rows.iter().map(|row| f32::from(row.0)).collect();
         let groups: Vec<u32> = rows.iter().map(|row| row.1).collect();
-        check_groups(&scores, &groups, 41, |n| (n + 1) * share / 100);
+        check_groups(&scores, &groups, |n| (n + 1) * share / 100);
     }
 }
