@@ -9,14 +9,15 @@
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use tamis::{
-    Level, Real, conformal_quantile, conformal_quantiles, conformal_quantiles_by_group, conformal_rank,
+    Level, Real, conformal_quantile, conformal_quantile_portable, conformal_quantiles,
+    conformal_quantiles_by_group, conformal_rank,
 };
 
 #[global_allocator]
 static ALLOC: divan::AllocProfiler = divan::AllocProfiler::system();
 
 const SIZES: [usize; 3] = [1_000, 100_000, 10_000_000];
-const EIGHT: [&str; 8] = ["0.01", "0.02", "0.05", "0.1", "0.2", "0.3", "0.4", "0.5"];
+const EIGHT: [&str; 8] = ["0.01", "0.02", "0.05", "0.1", "0.15", "0.2", "0.3", "0.5"];
 
 fn main() {
     divan::main();
@@ -77,6 +78,19 @@ fn one_level<T: Precision>(bencher: Bencher, n: usize) {
     bencher
         .counter(ItemsCount::new(n))
         .bench(|| conformal_quantile(&scores, &alpha));
+}
+
+#[divan::bench(types = [f32, f64], args = SIZES)]
+fn one_level_portable<T: Precision>(bencher: Bencher, n: usize) {
+    let scores = scores::<T>(n);
+    let alpha = level("0.1");
+    assert_eq!(
+        conformal_quantile_portable(&scores, &alpha).unwrap(),
+        expected(&scores, &alpha)
+    );
+    bencher
+        .counter(ItemsCount::new(n))
+        .bench(|| conformal_quantile_portable(&scores, &alpha));
 }
 
 #[divan::bench(types = [f32, f64], args = SIZES)]

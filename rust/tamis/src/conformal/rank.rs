@@ -39,6 +39,18 @@ pub fn conformal_quantile<S: Real>(scores: &[S], alpha: &Level) -> Result<f64> {
     Ok(select::kth_smallest(scores, k)?.widen())
 }
 
+/// [`conformal_quantile`] as processors without AVX-512 find it: the same score, for benches on one that has it.
+///
+/// # Errors
+///
+/// As [`conformal_quantile`].
+#[doc(hidden)]
+pub fn conformal_quantile_portable<S: Real>(scores: &[S], alpha: &Level) -> Result<f64> {
+    let k = conformal_rank(scores.len() as u64, alpha);
+    let k = usize::try_from(k).unwrap_or(usize::MAX);
+    Ok(select::kth_smallest_portable(scores, k)?.widen())
+}
+
 /// [`conformal_quantile`] at several levels, in one pass over the scores. O(n · levels).
 ///
 /// # Errors

@@ -5,9 +5,9 @@
 )]
 
 use std::arch::x86_64::{
-    __mmask8, __mmask16, _CMP_LE_OQ, _CMP_LT_OQ, _CMP_UNORD_Q, _mm512_cmp_pd_mask, _mm512_cmp_ps_mask,
-    _mm512_cmple_epi32_mask, _mm512_cmple_epi64_mask, _mm512_fmadd_pd, _mm512_fmadd_ps, _mm512_loadu_pd,
-    _mm512_loadu_ps, _mm512_mask_add_epi32, _mm512_mask_add_epi64, _mm512_mask_cmp_pd_mask,
+    __mmask8, __mmask16, _CMP_LE_OQ, _CMP_LT_OQ, _CMP_UNORD_Q, _MM_HINT_T0, _mm_prefetch, _mm512_cmp_pd_mask,
+    _mm512_cmp_ps_mask, _mm512_cmple_epi32_mask, _mm512_cmple_epi64_mask, _mm512_fmadd_pd, _mm512_fmadd_ps,
+    _mm512_loadu_pd, _mm512_loadu_ps, _mm512_mask_add_epi32, _mm512_mask_add_epi64, _mm512_mask_cmp_pd_mask,
     _mm512_mask_cmp_ps_mask, _mm512_mask_loadu_pd, _mm512_mask_loadu_ps, _mm512_mask_max_pd,
     _mm512_mask_max_ps, _mm512_maskz_compress_pd, _mm512_maskz_compress_ps, _mm512_maskz_loadu_pd,
     _mm512_maskz_loadu_ps, _mm512_reduce_max_pd, _mm512_reduce_max_ps, _mm512_set1_epi32, _mm512_set1_epi64,
@@ -24,6 +24,19 @@ pub struct Detected(());
 impl Detected {
     pub(super) fn new() -> Option<Self> {
         (is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("popcnt")).then_some(Self(()))
+    }
+}
+
+/// Bytes from where a pass is to what it asks the memory for: some microseconds' worth.
+const AHEAD: usize = 6 << 10;
+
+/// Asks the memory for what lies [`AHEAD`] bytes behind the start of a part of an input; any x86-64 processor can.
+#[allow(unused_unsafe, reason = "safe for newer compilers only")]
+pub(super) fn ask_ahead<T>(part: &[T]) {
+    for line in (0..size_of_val(part)).step_by(64) {
+        let ahead = part.as_ptr().cast::<i8>().wrapping_add(AHEAD + line);
+        // SAFETY: a hint reads nothing, whatever lies there.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(ahead) };
     }
 }
 
@@ -53,8 +66,11 @@ macro_rules! kernel {
             let out = free.as_mut_ptr();
             let (groups, rest) = block.as_chunks::<$lanes>();
             for group in groups {
-                // SAFETY: a group is as many scores as are loaded.
-                let scores = unsafe { $load(group.as_ptr()) };
+                // SAFETY: a group is as many scores as are loaded; a hint reads nothing, whatever lies there.
+                let scores = unsafe {
+                    _mm_prefetch::<_MM_HINT_T0>(group.as_ptr().cast::<i8>().wrapping_add(AHEAD));
+                    $load(group.as_ptr())
+                };
                 finite = $fma(scores, zero, finite);
                 let at_most = $compare::<_CMP_LE_OQ>(scores, low);
                 at_most_low += at_most.count_ones() as usize;

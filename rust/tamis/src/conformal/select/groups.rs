@@ -42,6 +42,14 @@ const SMALL: usize = 128;
 /// Below this number groups are counted four at a time.
 const FEW_GROUPS: usize = 1024;
 
+/// Scores between two hints to the memory, which by itself does not keep up with two inputs.
+const PART: usize = 16;
+
+#[cfg(target_arch = "x86_64")]
+use super::avx512::ask_ahead;
+#[cfg(not(target_arch = "x86_64"))]
+fn ask_ahead<T>(_: &[T]) {}
+
 /// The side of its bracket where a score has to be looked at again; beyond the other a group's total tells their number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Side {
@@ -125,7 +133,10 @@ pub(super) fn counts<G: GroupNumber>(groups: &[G]) -> Result<Vec<usize>, usize> 
         counts.resize(few, 0);
     }
     let mut n_counted = 0;
-    for numbers in groups.as_chunks::<4>().0 {
+    for (i, numbers) in groups.as_chunks::<4>().0.iter().enumerate() {
+        if i % (PART / 4) == 0 {
+            ask_ahead(&groups[4 * i..(4 * i + PART).min(groups.len())]);
+        }
         let [a, b, c, d] = numbers.map(GroupNumber::place);
         if a.max(b).max(c).max(d) >= few {
             break;
@@ -288,11 +299,15 @@ fn through_gates<T: Real, G: GroupNumber>(
 ) -> Option<usize> {
     let mut n_passed = 0;
     let mut finite = true;
-    for (&score, &g) in scores.iter().zip(groups) {
-        finite &= score.finite();
-        // A block has no more scores than there are slots.
-        passed[n_passed % BLOCK] = (score, g);
-        n_passed += usize::from(passes(score, gates[g.place()]));
+    for (scores, groups) in scores.chunks(PART).zip(groups.chunks(PART)) {
+        ask_ahead(scores);
+        ask_ahead(groups);
+        for (&score, &g) in scores.iter().zip(groups) {
+            finite &= score.finite();
+            // A block has no more scores than there are slots.
+            passed[n_passed % BLOCK] = (score, g);
+            n_passed += usize::from(passes(score, gates[g.place()]));
+        }
     }
     finite.then_some(n_passed)
 }

@@ -38,7 +38,19 @@ const COPIED: usize = 1 << 16;
 ///
 /// [`Error::NonFinite`] naming the first score that is not finite.
 pub(crate) fn kth_smallest<T: Real>(scores: &[T], k: usize) -> Result<T> {
-    let kernel = Kernel::best();
+    kth_smallest_by(Kernel::best(), scores, k)
+}
+
+/// [`kth_smallest`] as processors without AVX-512 find it.
+///
+/// # Errors
+///
+/// As [`kth_smallest`].
+pub(crate) fn kth_smallest_portable<T: Real>(scores: &[T], k: usize) -> Result<T> {
+    kth_smallest_by(Kernel::Portable, scores, k)
+}
+
+fn kth_smallest_by<T: Real>(kernel: Kernel, scores: &[T], k: usize) -> Result<T> {
     let place = match k.checked_sub(1) {
         Some(place) if k <= scores.len() => place,
         _ if all_finite(scores) => return Ok(T::ABOVE),

@@ -3,8 +3,8 @@
 use super::pass::{BLOCK, SPILL};
 use super::real::Real;
 
-/// Standard deviations between the wanted rank and either end of its bracket: one sample in two thousand misses.
-const WIDTH: f64 = 3.5;
+/// Standard deviations between the wanted rank and either end of its bracket: one sample in four hundred misses.
+const WIDTH: f64 = 3.0;
 /// The same on the second try, with another sample of twice the size.
 const RETRY_WIDTH: f64 = 6.0;
 
@@ -100,7 +100,7 @@ pub(super) fn bracket<T: Real, E>(
 ) -> Result<Bracket<T>, E> {
     // A gap of g stretches holds g·n/m scores, give or take √g·n/m.
     let gap = (high.unwrap_or(m) - low.unwrap_or(0)) as f64;
-    let expected = (gap + 4.0 * gap.sqrt() + 4.0) * n as f64 / m as f64;
+    let expected = (gap + 3.0 * gap.sqrt() + 4.0) * n as f64 / m as f64;
     Ok(Bracket {
         low: low.map_or(Ok(T::BELOW), &mut at)?,
         high: high.map_or(Ok(T::ABOVE), &mut at)?,
