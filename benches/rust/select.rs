@@ -9,7 +9,7 @@
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use tamis::{
-    Level, Real, conformal_quantile, conformal_quantile_portable, conformal_quantiles,
+    Level, Real, conformal_quantile, conformal_quantile_by, conformal_quantiles,
     conformal_quantiles_by_group, conformal_rank,
 };
 
@@ -80,17 +80,27 @@ fn one_level<T: Precision>(bencher: Bencher, n: usize) {
         .bench(|| conformal_quantile(&scores, &alpha));
 }
 
+/// The bodies that processors with AVX-512 do not use.
 #[divan::bench(types = [f32, f64], args = SIZES)]
 fn one_level_portable<T: Precision>(bencher: Bencher, n: usize) {
+    one_level_by::<T>("portable", bencher, n);
+}
+
+#[divan::bench(types = [f32, f64], args = SIZES)]
+fn one_level_avx2<T: Precision>(bencher: Bencher, n: usize) {
+    one_level_by::<T>("avx2", bencher, n);
+}
+
+fn one_level_by<T: Precision>(kernel: &str, bencher: Bencher, n: usize) {
     let scores = scores::<T>(n);
     let alpha = level("0.1");
-    assert_eq!(
-        conformal_quantile_portable(&scores, &alpha).unwrap(),
-        expected(&scores, &alpha)
-    );
+    let Some(found) = conformal_quantile_by(kernel, &scores, &alpha) else {
+        return;
+    };
+    assert_eq!(found.unwrap(), expected(&scores, &alpha));
     bencher
         .counter(ItemsCount::new(n))
-        .bench(|| conformal_quantile_portable(&scores, &alpha));
+        .bench(|| conformal_quantile_by(kernel, &scores, &alpha));
 }
 
 #[divan::bench(types = [f32, f64], args = SIZES)]

@@ -24,7 +24,7 @@ pub use identity::{Identity, Scalar};
 pub use level::Level;
 pub use pvalue::{conformal_pvalue, conformal_pvalue_randomised, conformal_pvalues, sorted_scores};
 pub use rank::{
-    conformal_quantile, conformal_quantile_portable, conformal_quantiles, conformal_quantiles_by_group,
+    conformal_quantile, conformal_quantile_by, conformal_quantiles, conformal_quantiles_by_group,
     conformal_rank,
 };
 pub use report::Report;

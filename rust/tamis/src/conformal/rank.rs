@@ -4,6 +4,7 @@ use num_bigint::BigUint;
 
 use super::level::Level;
 use super::select::{self, GroupNumber, Real};
+use crate::filter::Score;
 use crate::{Error, Result};
 
 /// k = ⌈(n+1)(1−alpha)⌉, computed as (n+1) − ⌊(n+1)·p/q⌋ for alpha = p/q.
@@ -39,16 +40,17 @@ pub fn conformal_quantile<S: Real>(scores: &[S], alpha: &Level) -> Result<f64> {
     Ok(select::kth_smallest(scores, k)?.widen())
 }
 
-/// [`conformal_quantile`] as processors without AVX-512 find it: the same score, for benches on one that has it.
+/// [`conformal_quantile`] by one of `portable`, `avx2` and `avx512`, for benches: each finds the same score. `None` where the
+/// processor has no such thing.
 ///
 /// # Errors
 ///
 /// As [`conformal_quantile`].
 #[doc(hidden)]
-pub fn conformal_quantile_portable<S: Real>(scores: &[S], alpha: &Level) -> Result<f64> {
+pub fn conformal_quantile_by<S: Real>(kernel: &str, scores: &[S], alpha: &Level) -> Option<Result<f64>> {
     let k = conformal_rank(scores.len() as u64, alpha);
     let k = usize::try_from(k).unwrap_or(usize::MAX);
-    Ok(select::kth_smallest_portable(scores, k)?.widen())
+    select::kth_smallest_by_name(kernel, scores, k).map(|found| found.map(Score::widen))
 }
 
 /// [`conformal_quantile`] at several levels, in one pass over the scores. O(n · levels).

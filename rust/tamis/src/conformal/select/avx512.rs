@@ -15,7 +15,7 @@ use std::arch::x86_64::{
     _mm512_storeu_pd, _mm512_storeu_ps,
 };
 
-use super::pass::Tally;
+use super::pass::{AHEAD, Tally};
 
 /// Proof that the processor has what the kernels need; made by asking it.
 #[derive(Debug, Clone, Copy)]
@@ -26,9 +26,6 @@ impl Detected {
         (is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("popcnt")).then_some(Self(()))
     }
 }
-
-/// Bytes from where a pass is to what it asks the memory for: some microseconds' worth.
-const AHEAD: usize = 6 << 10;
 
 /// Asks the memory for what lies [`AHEAD`] bytes behind the start of a part of an input; any x86-64 processor can.
 #[allow(unused_unsafe, reason = "safe for newer compilers only")]

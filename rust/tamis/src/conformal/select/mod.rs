@@ -6,6 +6,8 @@
 //! a bound on the memory). −0 and +0 are one score; +0 is returned.
 
 #[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
 mod avx512;
 mod groups;
 mod many;
@@ -41,13 +43,10 @@ pub(crate) fn kth_smallest<T: Real>(scores: &[T], k: usize) -> Result<T> {
     kth_smallest_by(Kernel::best(), scores, k)
 }
 
-/// [`kth_smallest`] as processors without AVX-512 find it.
-///
-/// # Errors
-///
-/// As [`kth_smallest`].
-pub(crate) fn kth_smallest_portable<T: Real>(scores: &[T], k: usize) -> Result<T> {
-    kth_smallest_by(Kernel::Portable, scores, k)
+/// [`kth_smallest`] by the kernel of a name; `None` where the processor has none.
+pub(crate) fn kth_smallest_by_name<T: Real>(kernel: &str, scores: &[T], k: usize) -> Option<Result<T>> {
+    let kernel = Kernel::all().into_iter().find(|one| one.name() == kernel)?;
+    Some(kth_smallest_by(kernel, scores, k))
 }
 
 fn kth_smallest_by<T: Real>(kernel: Kernel, scores: &[T], k: usize) -> Result<T> {

@@ -4,6 +4,9 @@ use super::real::Real;
 
 /// Scores per call of a kernel: a block stays in the first-level cache while several brackets look at it.
 pub(super) const BLOCK: usize = 1024;
+/// Bytes from where a pass is to what it asks the memory for: some microseconds' worth.
+#[cfg(target_arch = "x86_64")]
+pub(super) const AHEAD: usize = 6 << 10;
 /// Bytes of a cache line, and of the widest vector.
 const LINE: usize = 64;
 /// Scores that the portable kernel counts before it asks whether one is inside.
@@ -16,6 +19,8 @@ pub(super) const SPILL: usize = 16;
 pub enum Kernel {
     Portable,
     #[cfg(target_arch = "x86_64")]
+    Avx2(super::avx2::Detected),
+    #[cfg(target_arch = "x86_64")]
     Avx512(super::avx512::Detected),
 }
 
@@ -23,19 +28,37 @@ impl Kernel {
     /// The fastest one of this processor.
     pub(crate) fn best() -> Self {
         #[cfg(target_arch = "x86_64")]
-        if let Some(detected) = super::avx512::Detected::new() {
-            return Self::Avx512(detected);
+        {
+            if let Some(detected) = super::avx512::Detected::new() {
+                return Self::Avx512(detected);
+            }
+            if let Some(detected) = super::avx2::Detected::new() {
+                return Self::Avx2(detected);
+            }
         }
         Self::Portable
     }
 
     /// Every one that this processor can run.
-    #[cfg(test)]
-    pub(super) fn all() -> Vec<Self> {
-        match Self::best() {
-            Self::Portable => vec![Self::Portable],
+    pub(crate) fn all() -> Vec<Self> {
+        #[allow(unused_mut, reason = "on other processors")]
+        let mut kernels = vec![Self::Portable];
+        #[cfg(target_arch = "x86_64")]
+        {
+            kernels.extend(super::avx2::Detected::new().map(Self::Avx2));
+            kernels.extend(super::avx512::Detected::new().map(Self::Avx512));
+        }
+        kernels
+    }
+
+    /// `portable`, `avx2` or `avx512`.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Portable => "portable",
             #[cfg(target_arch = "x86_64")]
-            best @ Self::Avx512(_) => vec![Self::Portable, best],
+            Self::Avx2(_) => "avx2",
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(_) => "avx512",
         }
     }
 }

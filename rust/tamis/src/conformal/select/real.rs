@@ -29,7 +29,7 @@ pub trait Real: crate::filter::Score + PartialOrd + Default + Send + Sync {
 }
 
 macro_rules! real {
-    ($float:ty, $bits:ty, $digits:literal, $count:path, $places:path) => {
+    ($float:ty, $bits:ty, $digits:literal, $count2:path, $count512:path, $places512:path) => {
         impl Real for $float {
             const DIGITS: u32 = $digits;
             const ABOVE: Self = <$float>::INFINITY;
@@ -72,7 +72,9 @@ macro_rules! real {
                 match kernel {
                     super::pass::Kernel::Portable => super::pass::portable(block, tally),
                     #[cfg(target_arch = "x86_64")]
-                    super::pass::Kernel::Avx512(proof) => $count(proof, block, tally),
+                    super::pass::Kernel::Avx2(proof) => $count2(proof, block, tally),
+                    #[cfg(target_arch = "x86_64")]
+                    super::pass::Kernel::Avx512(proof) => $count512(proof, block, tally),
                 }
             }
 
@@ -80,12 +82,28 @@ macro_rules! real {
                 match kernel {
                     super::pass::Kernel::Portable => super::small::places_portable(scores, ks),
                     #[cfg(target_arch = "x86_64")]
-                    super::pass::Kernel::Avx512(proof) => $places(proof, scores, ks),
+                    super::pass::Kernel::Avx2(proof) => super::avx2::places(proof, scores, ks),
+                    #[cfg(target_arch = "x86_64")]
+                    super::pass::Kernel::Avx512(proof) => $places512(proof, scores, ks),
                 }
             }
         }
     };
 }
 
-real!(f32, u32, 2, super::avx512::count_f32, super::avx512::places_f32);
-real!(f64, u64, 4, super::avx512::count_f64, super::avx512::places_f64);
+real!(
+    f32,
+    u32,
+    2,
+    super::avx2::count_f32,
+    super::avx512::count_f32,
+    super::avx512::places_f32
+);
+real!(
+    f64,
+    u64,
+    4,
+    super::avx2::count_f64,
+    super::avx512::count_f64,
+    super::avx512::places_f64
+);

@@ -139,6 +139,11 @@ fn narrow<T: Real>(
 }
 
 /// The scores at two places of a few finite ones, by the number of scores below each.
+#[inline(always)] // into the vectors of its caller
+#[allow(
+    clippy::inline_always,
+    reason = "a function of its own has the narrowest vectors"
+)]
 pub(super) fn places_portable<T: Real>(scores: &[T], ks: [usize; 2]) -> [T; 2] {
     let mut found = [T::BELOW; 2];
     for &score in scores {
