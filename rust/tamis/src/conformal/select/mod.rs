@@ -34,7 +34,8 @@ const MEDIUM: usize = 1 << 14;
 /// Up to here a copy is cheaper than the digits' histogram, which is 512 KiB.
 const COPIED: usize = 1 << 16;
 
-/// The k-th smallest (k from 1), +∞ when k is 0 or exceeds the length. O(n), about n^(2/3) scores of memory.
+/// The k-th smallest (k from 1), +∞ when k is 0 or exceeds the length. O(n); memory of some per cent of the scores, less for
+/// more of them.
 ///
 /// # Errors
 ///

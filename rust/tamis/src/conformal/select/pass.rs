@@ -10,7 +10,7 @@ pub(super) const AHEAD: usize = 6 << 10;
 /// Bytes of a cache line, and of the widest vector.
 const LINE: usize = 64;
 /// Scores that the portable kernel counts before it asks whether one is inside.
-const GROUP: usize = 16;
+const GROUP: usize = 32;
 /// What a kernel may write beyond the scores inside: one vector of the widest kind.
 pub(super) const SPILL: usize = 16;
 
