@@ -20,6 +20,22 @@ struct Columns {
     spans: tamis::Spans,
 }
 
+impl Columns {
+    /// The text of a snippet as Python holds it.
+    fn text<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyAny>> {
+        let span = self.spans.as_slice()[index];
+        let (start, end) = self.spans.code_points()[index];
+        let (string, text) = &self.documents[span.document];
+        if end - start == span.end - span.start {
+            // ASCII.
+            return Ok(PyString::new(py, &text[span.start..span.end]).into_any());
+        }
+        // Copied from the code points of the document: half the cost of reading UTF-8 again.
+        let slice = PySlice::new(py, isize::try_from(start)?, isize::try_from(end)?, 1);
+        string.bind(py).as_any().get_item(slice)
+    }
+}
+
 impl PySnippets {
     pub(crate) fn new(documents: Vec<(Py<PyString>, PyBackedStr)>, spans: tamis::Spans) -> Self {
         Self(Arc::new(Columns { documents, spans }))
@@ -86,14 +102,10 @@ impl PySnippets {
 
     /// The texts of all snippets.
     fn texts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        PyList::new(
-            py,
-            self.0
-                .spans
-                .as_slice()
-                .iter()
-                .map(|span| &self.0.documents[span.document].1[span.start..span.end]),
-        )
+        let texts: Vec<_> = (0..self.__len__())
+            .map(|index| self.0.text(py, index))
+            .collect::<PyResult<_>>()?;
+        PyList::new(py, texts)
     }
 
     /// Where all snippets begin and end in their documents.

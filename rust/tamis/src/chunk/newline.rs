@@ -7,20 +7,31 @@ use super::white::is_white;
 
 /// Whether the newline that begins at this byte (`\n`, `\r` or `\r\n`) is soft. Cost: the white space around it.
 pub(super) fn is_soft(text: &str, at: usize) -> bool {
-    // The common case first: a line ends and the next begins with a word.
-    if let Some(before) = at.checked_sub(1)
-        && let [
-            b'!'..=b'~',
-            b'\n',
-            b'A'..=b'Z' | b'a'..=b'z',
-            b'a'..=b'h' | b'j'..=b'u' | b'w' | b'y' | b'z',
-            ..,
-        ] = text.as_bytes()[before..]
-    {
+    if is_softly_plain(text.as_bytes(), at) {
         return true;
     }
     let width = if text[at..].starts_with("\r\n") { 2 } else { 1 };
     !is_blank_before(text, at) && !starts_anew(&text[at + width..])
+}
+
+/// The common case: a line ends, perhaps with a space, and the next begins with a word, perhaps after one.
+#[inline]
+pub(super) fn is_softly_plain(bytes: &[u8], at: usize) -> bool {
+    let before = &bytes[..at];
+    let before = before.strip_suffix(b" ").unwrap_or(before);
+    let after = &bytes[at + 1..];
+    let after = after.strip_prefix(b" ").unwrap_or(after);
+    bytes[at] == b'\n'
+        && matches!(before, [.., b'!'..=b'~'])
+        && matches!(
+            after,
+            [
+                b'A'..=b'Z' | b'a'..=b'z',
+                // Else it may be a numeral before a bracket.
+                b'a'..=b'h' | b'j'..=b'u' | b'w' | b'y' | b'z',
+                ..,
+            ]
+        )
 }
 
 /// Whether only white space lies between the newline before and this byte.

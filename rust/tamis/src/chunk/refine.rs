@@ -8,6 +8,7 @@ use super::class::Class;
 use super::closing::Following;
 use super::enclosed::is_enclosed;
 use super::rules::Break;
+use super::scan::Openings;
 use super::tokens::{is_acronym, is_camel, is_number, is_numeral, is_ordinal, lacks_vowels};
 use super::white::is_white;
 use super::words::{Next, next, token_before};
@@ -25,8 +26,8 @@ pub(super) struct Candidate<'a> {
     pub(super) found: Break,
     /// A small letter follows a full stop: no end by the rules.
     pub(super) lower: bool,
-    /// Whether a mark that opens a quotation or bracket may lie in the sentence.
-    pub(super) may_be_enclosed: bool,
+    /// The marks of quotations and brackets in the sentence before the terminal, near enough to matter.
+    pub(super) openings: Openings<'a>,
 }
 
 impl Candidate<'_> {
@@ -34,12 +35,6 @@ impl Candidate<'_> {
     pub(super) fn end(&self) -> Option<usize> {
         if self.lower && !self.may_begin_unusually() {
             return None;
-        }
-        if self.is_plain() {
-            let end = self.found.end;
-            let goes_on =
-                self.may_be_enclosed && is_enclosed(self.text, self.start, self.found.terminal, end);
-            return (!goes_on).then_some(end);
         }
         if self.kind == Class::ATerm
             && let Some(end) = self.end_of_item()
@@ -57,43 +52,13 @@ impl Candidate<'_> {
         };
         let quoted = following.has_closing && self.speech_goes_on(&following)
             || !following.has_closing
-                && self.may_be_enclosed
-                && is_enclosed(self.text, self.start, self.found.terminal, following.end);
+                && is_enclosed(
+                    self.text,
+                    self.openings.clone(),
+                    self.found.terminal,
+                    following.end,
+                );
         (ends && !quoted).then_some(following.end)
-    }
-
-    /// The common case, decided first: after an ordinary word in ASCII letters, a space and a capital.
-    fn is_plain(&self) -> bool {
-        let bytes = self.text.as_bytes();
-        let Break {
-            terminal,
-            after,
-            closed,
-            end,
-        } = self.found;
-        if !(self.terminal.is_ascii()
-            && closed == after
-            && end > closed
-            && bytes.get(end).is_some_and(u8::is_ascii_uppercase))
-        {
-            return false;
-        }
-        let before = &bytes[self.start..terminal];
-        let length = before
-            .iter()
-            .rev()
-            .take_while(|byte| byte.is_ascii_alphabetic())
-            .count();
-        let word = &self.text[terminal - length..terminal];
-        // Begun by a space, so that the letters are the whole token.
-        let whole =
-            length > 1 && before.len() > length && matches!(before[before.len() - length - 1], b' ' | b'\n');
-        whole
-            && if self.kind == Class::ATerm {
-                !kind_of(word).abbreviates() && !lacks_vowels(word)
-            } else {
-                !kind_of(word).has(Kind::BANG)
-            }
     }
 
     /// Exclamation and question marks, and the full stops of scripts that use theirs for nothing else.

@@ -1,9 +1,11 @@
 //! Sentence boundaries: scan, rules of UAX #29, refinement.
 
 use super::class::Class;
+use super::enclosed::{self, is_enclosed};
+use super::glance::{Glance, glance};
 use super::refine::Candidate;
 use super::rules::{Verdict, after_separator, after_terminal, at};
-use super::scan::Hits;
+use super::scan::{Hits, Openings};
 use super::white::{is_boundary, is_white};
 
 /// Names the rules and tables that boundaries are made by: part of a chunker's identity, since another version may cut
@@ -41,19 +43,19 @@ impl<'a> SentenceEnds<'a> {
             if hit < self.decided {
                 continue;
             }
-            let mut position = hit;
-            while !self.text.is_char_boundary(position) {
-                position -= 1;
+            match glance(self.text, self.start, hit) {
+                Glance::None => continue,
+                Glance::End(end) if self.goes_on(hit, end) => continue,
+                Glance::End(end) | Glance::Line(end) => return Some(self.begin(end)),
+                Glance::Unclear => {}
             }
+            let position = character(self.text, hit);
             if position < self.decided {
                 continue;
             }
-            // The common case first.
-            let read = match self.text.as_bytes()[position] {
-                b'.' => Some(('.', Class::ATerm)),
-                _ => at(self.text, position),
+            let Some((c, kind)) = at(self.text, position) else {
+                continue;
             };
-            let Some((c, kind)) = read else { continue };
             self.decided = position + c.len_utf8();
             let end = match kind {
                 Class::CR | Class::LF | Class::Sep => {
@@ -69,13 +71,29 @@ impl<'a> SentenceEnds<'a> {
                 && end < self.text.len()
                 && is_boundary(self.text, end)
             {
-                self.start = end;
-                // A reference mark that belongs to the sentence may hold a stop: "so.[12][.]"
-                self.decided = self.decided.max(end);
-                return Some(end);
+                return Some(self.begin(end));
             }
         }
         None
+    }
+
+    /// Whether a terminal that seems to end the sentence stands in a quotation or bracket, and the sentence goes on after.
+    fn goes_on(&self, hit: usize, end: usize) -> bool {
+        let terminal = character(self.text, hit);
+        is_enclosed(self.text, self.openings(terminal), terminal, end)
+    }
+
+    fn openings(&self, terminal: usize) -> Openings<'_> {
+        self.hits
+            .openings_since(self.start.max(terminal.saturating_sub(enclosed::REACH)))
+    }
+
+    /// A sentence begins here.
+    fn begin(&mut self, at: usize) -> usize {
+        self.start = at;
+        // A reference mark that belongs to the sentence before may hold a stop: "so.[12][.]"
+        self.decided = self.decided.max(at);
+        at
     }
 
     fn after(&self, position: usize, c: char, kind: Class) -> Option<usize> {
@@ -86,7 +104,7 @@ impl<'a> SentenceEnds<'a> {
             Verdict::None => return None,
         };
         Candidate {
-            may_be_enclosed: self.hits.has_opening_since(self.start),
+            openings: self.openings(position),
             text: self.text,
             start: self.start,
             terminal: c,
@@ -96,6 +114,14 @@ impl<'a> SentenceEnds<'a> {
         }
         .end()
     }
+}
+
+/// Where the character begins that a byte belongs to.
+fn character(text: &str, mut byte: usize) -> usize {
+    while !text.is_char_boundary(byte) {
+        byte -= 1;
+    }
+    byte
 }
 
 impl Iterator for SentenceEnds<'_> {
@@ -128,10 +154,7 @@ fn rule_ends(text: &str) -> Vec<usize> {
     let mut ends: Vec<usize> = Vec::new();
     let mut decided = 0;
     for hit in Hits::new(text) {
-        let mut position = hit;
-        while !text.is_char_boundary(position) {
-            position -= 1;
-        }
+        let position = character(text, hit);
         let Some((c, kind)) = at(text, position) else {
             continue;
         };

@@ -2,7 +2,7 @@
 
 /// Digits, with stops between them.
 pub(super) fn is_number(token: &str) -> bool {
-    token.contains(char::is_numeric) && token.chars().all(|c| c.is_numeric() || c == '.')
+    token.chars().all(|c| c == '.' || c.is_numeric()) && token.contains(char::is_numeric)
 }
 
 pub(super) fn is_ordinal(token: &str) -> bool {

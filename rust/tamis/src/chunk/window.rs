@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 use std::num::NonZero;
 
-use unicode_segmentation::UnicodeSegmentation;
-
 use super::given::byte_ends;
-use super::offsets::{backward, forward, length};
+use super::offsets::Counter;
+use super::packer::Packer;
 use super::sentences::{BOUNDARY_TABLE, SentenceEnds};
 use super::spans::{Span, Spans};
 use super::threads::{cut as cut_shares, shares};
-use super::white::{is_boundary, is_white, trimmed};
+use super::white::trimmed;
 use crate::conformal::{Identity, Scalar};
 use crate::{Error, Result};
 
@@ -28,15 +27,6 @@ pub struct Chunker {
     max_chars: usize,
     overlap: usize,
     segmenter: Option<Box<str>>,
-}
-
-/// A sentence, or a part of one that is too long, without the white space around it.
-struct Piece {
-    start: usize,
-    end: usize,
-    /// The same in code points.
-    first: usize,
-    last: usize,
 }
 
 impl Chunker {
@@ -144,10 +134,19 @@ impl Chunker {
         Ok(spans)
     }
 
+    /// Cuts each sentence into pieces and packs these, as they come.
     fn windows(&self, text: &str, ends: impl Iterator<Item = usize>, document: usize, spans: &mut Spans) {
-        self.pack(text, &self.pieces(text, ends), |(start, end), code_points| {
+        let mut packer = Packer::new(self, text, |(start, end), code_points| {
             spans.push(Span { document, start, end }, code_points);
         });
+        let mut sentence_start = 0;
+        for end in ends {
+            let sentence = trimmed(text, std::mem::replace(&mut sentence_start, end), end);
+            if let Some((start, end)) = sentence {
+                packer.sentence(start, end);
+            }
+        }
+        packer.finish();
     }
 
     /// The sentences of many texts, without the white space around them: what snippets are made of. Linear.
@@ -155,185 +154,14 @@ impl Chunker {
         let mut spans = Spans::default();
         for (document, text) in texts.iter().enumerate() {
             let text = text.as_ref();
-            let (mut from, mut counted, mut count) = (0, 0, 0);
+            let (mut from, mut counter) = (0, Counter::new(text));
             for end in SentenceEnds::new(text) {
                 if let Some((start, end)) = trimmed(text, std::mem::replace(&mut from, end), end) {
-                    let first = count + length(text, counted, start);
-                    count = first + length(text, start, end);
-                    counted = end;
-                    spans.push(Span { document, start, end }, (first, count));
+                    let code_points = (counter.move_to(start), counter.move_to(end));
+                    spans.push(Span { document, start, end }, code_points);
                 }
             }
         }
         spans
     }
-
-    fn pieces(&self, text: &str, sentence_ends: impl Iterator<Item = usize>) -> Vec<Piece> {
-        let mut pieces: Vec<Piece> = Vec::new();
-        let (mut sentence_start, mut counted, mut count) = (0, 0, 0);
-        for sentence_end in sentence_ends {
-            let mut rest = trimmed(text, sentence_start, sentence_end);
-            sentence_start = sentence_end;
-            while let Some((start, end)) = rest {
-                // Most gaps are one space.
-                count += if start - counted == 1 {
-                    1
-                } else {
-                    length(text, counted, start)
-                };
-                let first = count;
-                // No text has more code points than bytes, and none fewer than a quarter.
-                let short = end - start <= self.max_chars.saturating_mul(4);
-                let whole = short
-                    .then(|| length(text, start, end))
-                    .filter(|&n| n <= self.max_chars);
-                if let Some(n) = whole {
-                    (counted, count) = (end, count + n);
-                    pieces.push(Piece {
-                        start,
-                        end,
-                        first,
-                        last: count,
-                    });
-                    break;
-                }
-                // The first piece of a text has no neighbour before it; every other leaves room for the overlap.
-                let room = if pieces.is_empty() {
-                    self.max_chars
-                } else {
-                    self.max_chars - self.overlap
-                };
-                let cut = cut(text, start, end, room, self.max_chars);
-                // A cut inside a cluster of white space and a mark may leave white space alone, which is nothing.
-                if let Some((_, last)) = trimmed(text, start, cut) {
-                    count += length(text, start, last);
-                    counted = last;
-                    pieces.push(Piece {
-                        start,
-                        end: last,
-                        first,
-                        last: count,
-                    });
-                } else {
-                    counted = start;
-                }
-                rest = if cut == end { None } else { trimmed(text, cut, end) };
-            }
-        }
-        pieces
-    }
-
-    fn pack(&self, text: &str, pieces: &[Piece], mut push: impl FnMut((usize, usize), (usize, usize))) {
-        let Some(piece) = pieces.first() else { return };
-        // The window starts at `start` (code point `first`), `whole` is the first piece that lies in it entirely, and
-        // `next` is the first that no longer fits. Both only ever move on: each piece is looked at a fixed number of times.
-        let (mut start, mut first, mut whole, mut next) = (piece.start, piece.first, 0, 1);
-        loop {
-            while pieces
-                .get(next)
-                .is_some_and(|piece| piece.last - first <= self.max_chars)
-            {
-                next += 1;
-            }
-            let last = &pieces[next - 1];
-            push((start, last.end), (first, last.last));
-            let Some(following) = pieces.get(next) else { return };
-            // What follows must fit whole: a long sentence after this one leaves less to share.
-            let budget = self
-                .overlap
-                .min(self.max_chars.saturating_sub(following.last - last.last));
-            while whole < next && (pieces[whole].first <= first || last.last - pieces[whole].first > budget) {
-                whole += 1;
-            }
-            if whole == next
-                && let Some(tail) = tail(text, start, last.end, budget)
-            {
-                first = last.last - length(text, tail, last.end);
-                start = tail;
-            } else {
-                (start, first) = (pieces[whole].start, pieces[whole].first);
-            }
-            next += 1;
-        }
-    }
 }
-
-/// Where to cut a sentence that begins at `start` so that at most `room` code points come before the cut, or up to
-/// `max_chars` where that keeps a grapheme cluster whole.
-fn cut(text: &str, start: usize, end: usize, room: usize, max_chars: usize) -> usize {
-    let limit = forward(text, start, end, room);
-    let half = forward(text, start, limit, room / 2);
-    let clause = text[half..limit]
-        .char_indices()
-        .rev()
-        .map(|(at, c)| (half + at, c))
-        .find(|&(at, c)| {
-            let after = at + c.len_utf8();
-            (WIDE_CLAUSE.contains(&c) || (CLAUSE.contains(&c) && text[after..end].starts_with(is_white)))
-                && is_boundary(text, after)
-        });
-    if let Some((at, c)) = clause {
-        return at + c.len_utf8();
-    }
-    // A space at the limit itself serves as well: the piece before it is then as long as allowed.
-    let reach = text[limit..end]
-        .chars()
-        .next()
-        .map_or(limit, |c| limit + c.len_utf8());
-    let space = text[start..reach]
-        .char_indices()
-        .rev()
-        .find(|&(at, c)| at > 0 && is_white(c) && is_boundary(text, start + at));
-    if let Some((at, _)) = space {
-        return start + at;
-    }
-    // The code point after decides whether a grapheme cluster ends there, so one more is looked at.
-    let clusters = |n: usize| {
-        let beyond = forward(text, start, end, n.saturating_add(1));
-        text[start..beyond]
-            .grapheme_indices(true)
-            .map(|(at, _)| start + at)
-            .skip(1)
-    };
-    clusters(room)
-        .take_while(|&at| at <= limit)
-        .last()
-        .or_else(|| clusters(max_chars).next())
-        .unwrap_or(limit)
-}
-
-/// The beginning of what the next window repeats: at most `budget` code points before `end`, after `window_start`.
-fn tail(text: &str, window_start: usize, end: usize, budget: usize) -> Option<usize> {
-    let after_start = forward(text, window_start, end, 1);
-    let from = backward(text, after_start, end, budget);
-    if from >= end {
-        return None;
-    }
-    let mut previous = text[..from].chars().next_back();
-    for (at, c) in text[from..end].char_indices() {
-        if !is_white(c) && previous.is_some_and(is_white) && is_boundary(text, from + at) {
-            return Some(from + at);
-        }
-        previous = Some(c);
-    }
-    // No word begins here: a grapheme cluster, by its context since the window's start and no further, so that a text of
-    // nothing but flags costs no more.
-    let window = &text[window_start..end];
-    let first = text[from..end].char_indices().map(|(at, c)| (from + at, c));
-    first
-        .filter(|&(_, c)| !is_white(c))
-        .map(|(at, _)| at)
-        .find(|&at| is_boundary(window, at - window_start))
-}
-
-/// Commas, semicolons, colons and dashes; of scripts that have their own, Armenian, Arabic, Ethiopic, Khmer, Tibetan and
-/// Mongolian.
-const CLAUSE: [char; 17] = [
-    ',', ';', ':', '\u{2013}', '\u{2014}', '·', '\u{55d}', '\u{60c}', '\u{61b}', '\u{1363}', '\u{1364}',
-    '\u{1365}', '\u{1366}', '\u{17d6}', '\u{f0d}', '\u{1802}', '\u{1808}',
-];
-
-/// Those that stand without a space after them: full-width, half-width, small and vertical forms.
-const WIDE_CLAUSE: [char; 13] = [
-    '、', '，', '；', '：', '､', '﹐', '﹑', '﹔', '﹕', '\u{fe10}', '\u{fe11}', '\u{fe13}', '\u{fe14}',
-];

@@ -16,16 +16,21 @@ mod x86_avx2;
 pub(super) struct Hits<'a> {
     bytes: &'a [u8],
     kernel: Kernel,
-    /// What is marked in the blocks from `batch` on, of which `blocks` are filled and `at` is being read.
-    marks: [Marks; BATCH],
+    /// What is marked in the blocks before `batch`, as far as [`REACH`], and in those from there on.
+    marks: [Marks; REACH / BLOCK + BATCH],
+    /// First byte of the batch.
     batch: usize,
-    blocks: usize,
+    /// Where in `marks` the present block is, and where those of the batch end.
     at: usize,
+    end: usize,
     /// Those of the present block not yet given.
     terminals: u64,
-    last_opening: Option<usize>,
 }
 
+/// How far back from the present hit opening marks are known, in bytes.
+pub(super) const REACH: usize = 7 * BLOCK;
+/// Where in the marks those of the batch begin.
+const BEGIN: usize = REACH / BLOCK;
 /// Bytes that are looked at as one.
 const BLOCK: usize = 64;
 /// Blocks that a kernel is called for: enough to forget the call, and still in the first-level cache when decided.
@@ -114,59 +119,64 @@ impl<'a> Hits<'a> {
         Self {
             bytes: text.as_bytes(),
             kernel,
-            marks: [Marks::default(); BATCH],
+            marks: [Marks::default(); BEGIN + BATCH],
             batch: 0,
-            blocks: 0,
-            at: 0,
+            at: BEGIN,
+            end: BEGIN,
             terminals: 0,
-            last_opening: None,
         }
     }
 
-    /// Whether a mark that opens a quotation or bracket may lie at or after a byte and before the hit given last.
+    /// Last bytes of what may be a mark that opens (or closes) a quotation or bracket, at or after a byte, which may lie
+    /// [`REACH`] back, and before the hit given last; ascending.
     #[inline]
-    pub(super) fn has_opening_since(&self, byte: usize) -> bool {
-        let block = self.batch + self.at * BLOCK;
-        // Those of the present block that lie before the hit, which is the lowest bit taken from it.
-        let marks = self.marks[self.at];
-        let given = (marks.terminals ^ self.terminals).checked_ilog2().unwrap_or(0);
-        let openings = marks.openings & ((1 << given) - 1);
-        match openings.checked_ilog2() {
-            Some(bit) => block + bit as usize >= byte,
-            None => self.last_opening.is_some_and(|mark| mark >= byte),
-        }
+    pub(super) fn openings_since(&self, byte: usize) -> Openings<'_> {
+        let block = (byte + REACH).saturating_sub(self.batch) / BLOCK;
+        // The hit given last is the highest bit that has been taken from the present block.
+        let present = self.marks[self.at];
+        let hit = (present.terminals ^ self.terminals).checked_ilog2().unwrap_or(0);
+        let mut openings = Openings {
+            marks: &self.marks[..=self.at],
+            before_hit: (1 << hit) - 1,
+            first_byte: self.batch,
+            block,
+            left: 0,
+        };
+        openings.left = openings.of_block() & (u64::MAX << (byte % BLOCK));
+        openings
     }
 
     /// On to the next block that has a terminal; false at the end of the text.
     fn advance(&mut self) -> bool {
         loop {
-            if self.blocks > 0 {
-                // Most blocks have none.
-                if let Some(bit) = self.marks[self.at].openings.checked_ilog2() {
-                    self.last_opening = Some(self.batch + self.at * BLOCK + bit as usize);
-                }
+            if self.at + 1 < self.end {
                 self.at += 1;
-            }
-            if self.at == self.blocks {
-                let from = self.batch + self.blocks * BLOCK;
-                let blocks = (self.bytes.len() - from.min(self.bytes.len()))
-                    .div_ceil(BLOCK)
-                    .min(BATCH);
-                (self.batch, self.blocks, self.at) = (from, blocks, 0);
-                if blocks == 0 {
-                    return false;
-                }
-                let windows = Windows {
-                    bytes: self.bytes,
-                    from,
-                };
-                self.kernel.fill(windows, &mut self.marks[..blocks]);
+            } else if !self.fill() {
+                return false;
             }
             self.terminals = self.marks[self.at].terminals;
             if self.terminals != 0 {
                 return true;
             }
         }
+    }
+
+    /// On to the next batch.
+    fn fill(&mut self) -> bool {
+        let from = self.batch + (self.end - BEGIN) * BLOCK;
+        let rest = self.bytes.len() - from.min(self.bytes.len());
+        if rest == 0 {
+            return false;
+        }
+        // Only whole batches are followed by another.
+        self.marks.copy_within(BATCH.., 0);
+        (self.batch, self.at, self.end) = (from, BEGIN, BEGIN + rest.div_ceil(BLOCK).min(BATCH));
+        let windows = Windows {
+            bytes: self.bytes,
+            from,
+        };
+        self.kernel.fill(windows, &mut self.marks[BEGIN..self.end]);
+        true
     }
 }
 
@@ -180,7 +190,49 @@ impl Iterator for Hits<'_> {
         }
         let bit = self.terminals.trailing_zeros();
         self.terminals &= self.terminals - 1;
-        Some(self.batch + self.at * BLOCK + bit as usize)
+        Some(self.batch + (self.at - BEGIN) * BLOCK + bit as usize)
+    }
+}
+
+/// See [`Hits::openings_since`].
+#[derive(Clone)]
+pub(super) struct Openings<'a> {
+    /// As far as the block of the hit.
+    marks: &'a [Marks],
+    /// The bits of that block before the hit.
+    before_hit: u64,
+    /// First byte of the block at [`BEGIN`].
+    first_byte: usize,
+    block: usize,
+    /// Those of the present block not yet given.
+    left: u64,
+}
+
+impl Openings<'_> {
+    fn of_block(&self) -> u64 {
+        let Some(marks) = self.marks.get(self.block) else {
+            return 0;
+        };
+        let last = self.block + 1 == self.marks.len();
+        marks.openings & if last { self.before_hit } else { u64::MAX }
+    }
+}
+
+impl Iterator for Openings<'_> {
+    type Item = usize;
+
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
+        while self.left == 0 {
+            self.block += 1;
+            if self.block >= self.marks.len() {
+                return None;
+            }
+            self.left = self.of_block();
+        }
+        let bit = self.left.trailing_zeros();
+        self.left &= self.left - 1;
+        Some(self.first_byte + self.block * BLOCK + bit as usize - REACH)
     }
 }
 
@@ -322,12 +374,16 @@ mod tests {
                 let text = format!("{}.", "a“".repeat(length / 4));
                 let mut found = Hits::by(kernel, &text);
                 assert_eq!(found.next(), Some(text.len() - 1));
+                let since = text.len().saturating_sub(REACH);
+                let expected: Vec<usize> = (since..text.len())
+                    .filter(|at| text.as_bytes()[*at] == 0x9C)
+                    .collect();
                 assert_eq!(
-                    found.has_opening_since(text.len().saturating_sub(4)),
-                    length >= 4,
+                    found.openings_since(since).collect::<Vec<_>>(),
+                    expected,
                     "{length}"
                 );
-                assert!(!found.has_opening_since(text.len() - 1));
+                assert!(found.openings_since(text.len() - 1).next().is_none());
                 assert_eq!((found.next(), found.next()), (None, None));
             }
         }
