@@ -105,6 +105,48 @@ def test_quantile_is_the_kth_of_the_sorted(scores: list[float], alpha: Any) -> N
     assert tamis.conformal_quantile(strided, alpha) == wanted
 
 
+@given(scores_of_any_kind, st.lists(short | decimals | simple_fractions, max_size=20))
+def test_quantiles_are_each_the_quantile(scores: list[float], alphas: list[Any]) -> None:
+    wanted = [oracle.quantile(scores, alpha) for alpha in alphas]
+    assert tamis.conformal_quantiles(scores, alphas).tolist() == wanted
+    assert tamis.conformal_quantiles(np.array(scores, np.float64), tuple(alphas)).tolist() == wanted
+
+
+@given(st.data(), scores_of_any_kind, short | simple_fractions)
+def test_quantiles_by_group(data: st.DataObject, scores: list[float], alpha: Any) -> None:
+    n = len(scores)
+    numbers = st.integers(0, 99) | st.integers(0, 2)
+    groups = data.draw(st.lists(numbers, min_size=n, max_size=n))
+    own = [
+        [s for s, g in zip(scores, groups, strict=True) if g == group]
+        for group in range(max(groups, default=-1) + 1)
+    ]
+    wanted = [oracle.quantile(members, alpha) for members in own]
+    for dtype in (np.int64, np.int32, np.uint32):
+        codes = np.repeat(np.array(groups, dtype), 2)[::2]
+        found = tamis.conformal_quantiles_by_group(np.array(scores, np.float64), codes, alpha)
+        assert found.tolist() == wanted
+
+
+@pytest.mark.parametrize(
+    ("groups", "error", "message"),
+    [
+        (np.array([0, 2**16, -1]), ValueError, r"groups\[1\] must be from 0 to 65535"),
+        (np.array([0, 1, -1]), ValueError, r"groups\[2\]"),
+        (np.array([0, 1]), ValueError, "groups"),
+        (np.array([0.0, 1.0, 2.0]), TypeError, "float64.*return_inverse"),
+        (np.zeros((3, 1), np.int64), TypeError, r"shape \[3, 1\]"),
+        (np.zeros(3, np.uint64), TypeError, "uint64"),
+        ([0, 1, 2], TypeError, "got list"),
+    ],
+)
+def test_what_numbers_no_groups_is_refused(
+    groups: Any, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        tamis.conformal_quantiles_by_group([0.1, 0.2, 0.3], groups, 0.5)
+
+
 @given(st.data(), st.sampled_from(sorted(widths)), short | simple_fractions)
 def test_quantile_widens_each_precision_exactly(
     data: st.DataObject, width: Any, alpha: Any

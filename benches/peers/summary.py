@@ -23,7 +23,8 @@ OURS = {
     "scoring scores": "tamis.cosine_scores",
     "scoring kept indices": "tamis.Threshold.select (filter)",
     "calibration one": "tamis.conformal_quantile",
-    "calibration multi": "8 x tamis.conformal_quantile",
+    "calibration multi": "tamis.conformal_quantiles",
+    "calibration group": "tamis.conformal_quantiles_by_group",
     "endtoend": "tamis.Chunker.chunk_many + Threshold.select (arrays in)",
     "startup": "tamis",
 }

@@ -110,11 +110,18 @@ def _calibration(add: Any) -> None:
         return tamis.conformal_quantile
 
     def several() -> Any:
-        return lambda scores, alphas: [tamis.conformal_quantile(scores, a) for a in alphas]
+        assert tamis.conformal_quantiles([0.3, 0.1, 0.2, 0.4], [0.25, 0.5]).tolist() == [0.4, 0.3]
+        return tamis.conformal_quantiles
+
+    def by_group() -> Any:
+        found = tamis.conformal_quantiles_by_group([0.3, 0.1, 0.2], np.array([0, 0, 1]), 0.5)
+        assert found.tolist() == [0.3, 0.2]
+        return tamis.conformal_quantiles_by_group
 
     # The shared script compares every answer with an exact sort and reports it as `exact`.
     add("tamis.conformal_quantile")(one)
-    add("8 x tamis.conformal_quantile", "multi")(several)
+    add("tamis.conformal_quantiles", "multi")(several)
+    add("tamis.conformal_quantiles_by_group", "group")(by_group)
 
 
 def _endtoend(add: Any) -> None:

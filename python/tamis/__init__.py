@@ -26,6 +26,8 @@ from tamis._tamis import (
     _debug_build,
     conformal_pvalue,
     conformal_quantile,
+    conformal_quantiles,
+    conformal_quantiles_by_group,
     conformal_rank,
     cosine_scores,
 )
@@ -74,6 +76,8 @@ __all__ = [
     "calibrate",
     "conformal_pvalue",
     "conformal_quantile",
+    "conformal_quantiles",
+    "conformal_quantiles_by_group",
     "conformal_rank",
     "cosine_scores",
     "evaluate",

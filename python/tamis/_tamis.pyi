@@ -1076,6 +1076,78 @@ def conformal_quantile(scores: _Numbers, alpha: _Level) -> float:
     (0.4, inf)
     """
 
+def conformal_quantiles(scores: _Numbers, alphas: Iterable[_Level]) -> NDArray[np.float64]:
+    """The conformal quantile of the scores at each of several levels.
+
+    Parameters
+    ----------
+    scores : ndarray of float64, float32 or float16, shape (n,), or iterable of float
+        Finite.
+    alphas : iterable of float, str, Decimal or Fraction, shape (m,)
+
+    Returns
+    -------
+    ndarray of float64, shape (m,)
+        `conformal_quantile` at each level, in the order of the levels.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `conformal_quantile`.
+
+    Notes
+    -----
+    Each level has the promise of `conformal_quantile` by itself, not all of them at once. Cost:
+    O(n m), the scores read from memory once.
+
+    Examples
+    --------
+    >>> from tamis import conformal_quantiles
+    >>> conformal_quantiles([0.3, 0.1, 0.2, 0.4], ["0.25", "0.5"]).tolist()
+    [0.4, 0.3]
+    """
+
+def conformal_quantiles_by_group(
+    scores: _Numbers, groups: NDArray[np.int64 | np.int32 | np.uint32], alpha: _Level
+) -> NDArray[np.float64]:
+    """The conformal quantile of the scores within each group.
+
+    Parameters
+    ----------
+    scores : ndarray of float64, float32 or float16, shape (n,), or iterable of float
+        Finite.
+    groups : ndarray of int64, int32 or uint32, shape (n,)
+        The number of each score's group, from 0, below 65 536 or n;
+        `np.unique(ids, return_inverse=True)[1]` numbers ids.
+    alpha : float, str, Decimal or Fraction
+
+    Returns
+    -------
+    ndarray of float64, shape (max(groups) + 1,)
+        `conformal_quantile` of each group's scores; infinity for one too small or empty.
+
+    Raises
+    ------
+    ValueError
+        As `conformal_quantile`; a group's number out of range (named by index); other lengths.
+    TypeError
+        An array of another dtype or shape.
+
+    Notes
+    -----
+    The promise holds within each group, for a new score that is exchangeable with the group's own;
+    see `conformal_quantile`. Source: Vovk et al. 2005, Mondrian conformal prediction. Cost: O(n),
+    without a sort.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tamis import conformal_quantiles_by_group
+    >>> scores, groups = [0.3, 0.1, 0.2, 0.4, 0.5], np.array([0, 0, 1, 1, 1])
+    >>> conformal_quantiles_by_group(scores, groups, "0.5").tolist()
+    [0.3, 0.4]
+    """
+
 @overload
 def conformal_pvalue(score: float, scores: _Numbers, u: float | None = None) -> float:
     """The conformal p-value of a score, or of each score of an array, among calibration scores.

@@ -77,6 +77,40 @@ impl<'py> Scores<'py> {
     }
 }
 
+/// Numbers of groups.
+pub(crate) enum Codes<'py> {
+    /// Borrowed when contiguous.
+    I64(PyReadonlyArray1<'py, i64>),
+    /// Copied by numpy: other widths and layouts.
+    Own(Vec<i64>),
+}
+
+impl<'py> Codes<'py> {
+    /// Takes a one-dimensional array of int64, int32 or uint32.
+    pub(crate) fn extract(name: &str, value: &Bound<'py, PyAny>) -> PyResult<Self> {
+        const FIX: &str = "a one-dimensional array of int64, int32 or uint32; use np.unique(groups, return_inverse=True)[1]";
+        let Ok(array) = value.cast::<PyUntypedArray>() else {
+            return Err(not_a(FIX, name, value));
+        };
+        let wide = value.cast::<PyArray1<i64>>().ok();
+        if let Some(view) = wide.and_then(plain) {
+            return Ok(Self::I64(view));
+        }
+        let narrow = value.cast::<PyArray1<i32>>().is_ok() || value.cast::<PyArray1<u32>>().is_ok();
+        if wide.is_some() || narrow {
+            return copied(value, "int64").map(Self::Own);
+        }
+        Err(refused(name, array, FIX))
+    }
+
+    pub(crate) fn as_slice(&self) -> &[i64] {
+        match self {
+            Self::I64(view) => view.as_slice().unwrap_or_default(),
+            Self::Own(codes) => codes,
+        }
+    }
+}
+
 /// Runs a core function over the scores in their own precision, where they lie: `$slice` is bound to them.
 macro_rules! with_scores {
     ($scores:expr, |$slice:ident| $body:expr) => {

@@ -3,7 +3,7 @@
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::array::{Rows, Scores, doubles_out, items, scores_out, vector, with_rows, with_scores};
+use crate::array::{Codes, Rows, Scores, doubles_out, items, scores_out, vector, with_rows, with_scores};
 use crate::detach::maybe_detach;
 use crate::error::BorderError;
 use crate::level::level;
@@ -62,6 +62,41 @@ pub(crate) fn conformal_quantile(
         tamis::conformal_quantile(scores, &alpha)
     }));
     Ok(quantile.map_err(BorderError)?)
+}
+
+/// The conformal quantile of the scores at each of several levels.
+#[pyfunction]
+pub(crate) fn conformal_quantiles<'py>(
+    py: Python<'py>,
+    scores: &Bound<'py, PyAny>,
+    alphas: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let scores = Scores::extract("scores", scores)?;
+    let alphas = items("alphas", "a sequence of levels", alphas, |_, alpha| {
+        level("alpha", alpha)
+    })?;
+    let quantiles = with_scores!(&scores, |scores| maybe_detach(py, size_of_val(scores), || {
+        tamis::conformal_quantiles(scores, &alphas)
+    }));
+    Ok(doubles_out(py, quantiles.map_err(BorderError)?))
+}
+
+/// The conformal quantile of the scores within each group.
+#[pyfunction]
+pub(crate) fn conformal_quantiles_by_group<'py>(
+    py: Python<'py>,
+    scores: &Bound<'py, PyAny>,
+    groups: &Bound<'py, PyAny>,
+    alpha: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let scores = Scores::extract("scores", scores)?;
+    let groups = Codes::extract("groups", groups)?;
+    let groups = groups.as_slice();
+    let alpha = level("alpha", alpha)?;
+    let quantiles = with_scores!(&scores, |scores| maybe_detach(py, size_of_val(scores), || {
+        tamis::conformal_quantiles_by_group(scores, groups, &alpha)
+    }));
+    Ok(doubles_out(py, quantiles.map_err(BorderError)?))
 }
 
 /// The conformal p-value of a score, or of each score of an array, among calibration scores.

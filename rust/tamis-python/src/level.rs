@@ -20,11 +20,15 @@ pub(crate) fn level(name: &'static str, value: &Bound<'_, PyAny>) -> PyResult<Le
     if value.is_instance_of::<PyBool>() {
         return Err(wrong());
     }
-    let plain = value.is_exact_instance_of::<PyFloat>();
-    // Asking a plain float for its modules and its dtype costs as much as selecting in a small array.
-    let text = if let (true, Ok(real)) = (plain, value.extract::<f64>())
-        && real.is_finite()
-    {
+    // Asking a plain float for its modules and its dtype costs as much as selecting in a small array, and so does its repr;
+    // here both languages write the same shortest decimal without an exponent.
+    let plain = value
+        .cast_exact::<PyFloat>()
+        .map_or(f64::NAN, PyFloatMethods::value);
+    if (1e-4..1.0).contains(&plain) {
+        return Ok(Level::parse(name, &plain.to_string()).map_err(BorderError)?);
+    }
+    let text = if plain.is_finite() {
         value.repr()?
     } else if value.is_instance_of::<PyString>()
         || value.is_instance_of::<PyInt>()

@@ -27,7 +27,8 @@ mod _tamis {
     use super::chunker::PyChunker;
     #[pymodule_export]
     use super::functions::{
-        conformal_pvalue, conformal_quantile, conformal_rank, cosine_scores, merge_spans,
+        conformal_pvalue, conformal_quantile, conformal_quantiles, conformal_quantiles_by_group,
+        conformal_rank, cosine_scores, merge_spans,
     };
     #[pymodule_export]
     use super::report::{PyDesignEffect, PyReport};

@@ -112,6 +112,15 @@ pub enum Error {
         got: usize,
     },
 
+    /// A group's number that is negative, or so large that groups cannot be numbered without gaps.
+    #[error("groups[{index}] must be from 0 to {}; number the groups without gaps", limit - 1)]
+    GroupNumber {
+        /// The first position.
+        index: usize,
+        /// Numbers are below this.
+        limit: usize,
+    },
+
     /// Nothing is labelled relevant.
     #[error("no snippet is labelled relevant: there is nothing to calibrate on")]
     NoPositive,

@@ -43,9 +43,10 @@ impl Level {
             Some(rest) => (true, rest),
             None => (false, text.strip_prefix('+').unwrap_or(text)),
         };
-        let (numerator, denominator) = match body.split_once('/') {
-            Some((p, q)) => (integer(p).ok_or_else(bad)?, integer(q).ok_or_else(bad)?),
-            None => decimal(body).ok_or_else(bad)?,
+        let (numerator, denominator) = match (short_decimal(body), body.split_once('/')) {
+            (Some((p, q)), _) => (p.into(), q.into()),
+            (None, Some((p, q))) => (integer(p).ok_or_else(bad)?, integer(q).ok_or_else(bad)?),
+            (None, None) => decimal(body).ok_or_else(bad)?,
         };
         let zero = BigUint::ZERO;
         if denominator == zero {
@@ -57,10 +58,10 @@ impl Level {
                 text: text.chars().take(40).collect(),
             });
         }
-        let divisor = numerator.gcd(&denominator);
+        let (numerator, denominator) = reduced(numerator, denominator);
         Ok(Self {
-            numerator: numerator / &divisor,
-            denominator: denominator / divisor,
+            numerator,
+            denominator,
             text: text.to_owned(),
         })
     }
@@ -100,6 +101,14 @@ impl Level {
             .unwrap_or_else(|_| parse(&self.numerator) / parse(&self.denominator))
     }
 
+    /// p and q where machine words hold them: arithmetic of big integers costs as much as selecting among a thousand.
+    pub(crate) fn words(&self) -> Option<(u64, u64)> {
+        Some((
+            (&self.numerator).try_into().ok()?,
+            (&self.denominator).try_into().ok()?,
+        ))
+    }
+
     /// ⌊x · p/q⌋, exactly.
     pub(crate) fn floor_mul(&self, x: &BigUint) -> BigUint {
         x * &self.numerator / &self.denominator
@@ -124,6 +133,32 @@ impl FromStr for Level {
     fn from_str(text: &str) -> Result<Self> {
         Self::parse("alpha", text)
     }
+}
+
+fn reduced(p: BigUint, q: BigUint) -> (BigUint, BigUint) {
+    if let (Ok(p), Ok(q)) = (u64::try_from(&p), u64::try_from(&q)) {
+        let divisor = p.gcd(&q);
+        return ((p / divisor).into(), (q / divisor).into());
+    }
+    let divisor = p.gcd(&q);
+    (p / &divisor, q / divisor)
+}
+
+/// `0.1` as (1, 10), when it has at most 18 digits and no exponent: what nearly every level is.
+fn short_decimal(text: &str) -> Option<(u64, u64)> {
+    let (whole, fraction) = text.split_once('.')?;
+    let n_digits = whole.len() + fraction.len();
+    if n_digits == 0 || n_digits > 18 {
+        return None;
+    }
+    let mut p = 0;
+    for digit in whole.bytes().chain(fraction.bytes()) {
+        if !digit.is_ascii_digit() {
+            return None;
+        }
+        p = p * 10 + u64::from(digit - b'0');
+    }
+    Some((p, 10_u64.pow(u32::try_from(fraction.len()).ok()?)))
 }
 
 fn integer(digits: &str) -> Option<BigUint> {

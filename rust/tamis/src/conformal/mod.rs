@@ -23,10 +23,13 @@ pub use fit::{Input, LabelledSpans};
 pub use identity::{Identity, Scalar};
 pub use level::Level;
 pub use pvalue::{conformal_pvalue, conformal_pvalue_randomised, conformal_pvalues, sorted_scores};
-pub use rank::{conformal_quantile, conformal_quantiles, conformal_quantiles_by_group, conformal_rank};
+pub use rank::{
+    conformal_quantile, conformal_quantile_by, conformal_quantiles, conformal_quantiles_by_group,
+    conformal_rank,
+};
 pub use report::Report;
 pub use risk::Order;
-pub use select::Real;
+pub use select::{GroupNumber, Real};
 pub use summary::Summary;
 pub use threshold::{Target, Threshold, Unit};
 pub use units::Column;

@@ -3,15 +3,25 @@
 use num_bigint::BigUint;
 
 use super::level::Level;
-use super::select::{self, Real};
-use super::units::Column;
+use super::select::{self, GroupNumber, Real};
+use crate::filter::Score;
 use crate::{Error, Result};
 
 /// k = ⌈(n+1)(1−alpha)⌉, computed as (n+1) − ⌊(n+1)·p/q⌋ for alpha = p/q.
 ///
 /// Lies in 1..=n+1; n+1 means that n scores are too few and the threshold is +∞
 /// (Vovk et al. 2005; Lei et al. 2018, split conformal prediction).
+#[allow(clippy::cast_possible_truncation, reason = "alpha < 1, so at most n + 1")]
 pub fn conformal_rank(n: u64, alpha: &Level) -> u64 {
+    if let Some((p, q)) = alpha.words() {
+        let scaled = (u128::from(n) + 1) * u128::from(p);
+        // A division of one word, where it suffices.
+        let above = match u64::try_from(scaled) {
+            Ok(scaled) => scaled / q,
+            Err(_) => (scaled / u128::from(q)) as u64,
+        };
+        return n + 1 - above;
+    }
     let above = alpha.floor_mul(&(BigUint::from(n) + 1_u32));
     // alpha < 1, so at most n of the n+1 lie above; every digit past the first is zero.
     n + 1 - above.iter_u64_digits().next().unwrap_or(0)
@@ -30,6 +40,19 @@ pub fn conformal_quantile<S: Real>(scores: &[S], alpha: &Level) -> Result<f64> {
     Ok(select::kth_smallest(scores, k)?.widen())
 }
 
+/// [`conformal_quantile`] by one of `portable`, `avx2` and `avx512`, for benches: each finds the same score. `None` where the
+/// processor has no such thing.
+///
+/// # Errors
+///
+/// As [`conformal_quantile`].
+#[doc(hidden)]
+pub fn conformal_quantile_by<S: Real>(kernel: &str, scores: &[S], alpha: &Level) -> Option<Result<f64>> {
+    let k = conformal_rank(scores.len() as u64, alpha);
+    let k = usize::try_from(k).unwrap_or(usize::MAX);
+    select::kth_smallest_by_name(kernel, scores, k).map(|found| found.map(Score::widen))
+}
+
 /// [`conformal_quantile`] at several levels, in one pass over the scores. O(n · levels).
 ///
 /// # Errors
@@ -44,37 +67,28 @@ pub fn conformal_quantiles<S: Real>(scores: &[S], alphas: &[Level]) -> Result<Ve
     Ok(widened(&select::kth_smallest_each(scores, &ks)?))
 }
 
-/// [`conformal_quantile`] within each group, in the order of `group.names`; +∞ for a group that is too small.
+/// [`conformal_quantile`] within each group, up to the last that has a score; +∞ for a group that is too small or empty.
 ///
-/// O(n + groups): no sort by group, no copy of all scores.
+/// `groups` is parallel to the scores and holds numbers from 0. O(n): no sort by group, no copy of all scores.
 ///
 /// # Errors
 ///
-/// As [`conformal_quantile`]; [`Error::LengthMismatch`] when `group` is not parallel to the scores or
-/// has codes without a name.
-pub fn conformal_quantiles_by_group<S: Real>(
+/// As [`conformal_quantile`]; [`Error::LengthMismatch`] when `groups` is not parallel to the scores,
+/// [`Error::GroupNumber`] when a number is negative, or neither below 65 536 nor below the number of scores.
+pub fn conformal_quantiles_by_group<S: Real, G: GroupNumber>(
     scores: &[S],
-    group: &Column,
+    groups: &[G],
     alpha: &Level,
 ) -> Result<Vec<f64>> {
-    if group.len() != scores.len() {
+    if groups.len() != scores.len() {
         return Err(Error::LengthMismatch {
-            name: "group",
+            name: "groups",
             expected: scores.len(),
-            got: group.len(),
-        });
-    }
-    let needed = group.codes.iter().max().map_or(0, |&code| code as usize + 1);
-    if needed > group.names.len() {
-        return Err(Error::LengthMismatch {
-            name: "group names",
-            expected: needed,
-            got: group.names.len(),
+            got: groups.len(),
         });
     }
     let rank = |n| conformal_rank(n, alpha);
-    let found = select::kth_smallest_by_group(scores, &group.codes, group.names.len(), rank)?;
-    Ok(widened(&found))
+    Ok(widened(&select::kth_smallest_by_group(scores, groups, rank)?))
 }
 
 fn widened<S: Real>(scores: &[S]) -> Vec<f64> {
@@ -87,6 +101,29 @@ mod tests {
 
     fn rank(n: u64, alpha: &str) -> u64 {
         conformal_rank(n, &Level::parse("alpha", alpha).unwrap())
+    }
+
+    /// Words give what big integers give, and a short decimal what a long one does.
+    #[test]
+    fn both_widths_agree() {
+        let mut state = 1_u64;
+        for _ in 0..20_000 {
+            state = state
+                .wrapping_mul(0x5851_f42d_4c95_7f2d)
+                .wrapping_add(0x1405_7b7e_f767_814f);
+            let digits = 1 + (state >> 59) as u32 % 18;
+            let p = 1 + (state >> 3) % (10_u64.pow(digits) - 1);
+            let n = (state ^ state << 7) >> (state % 60);
+            let n = n.min(u64::MAX - 1);
+            let short = Level::parse("alpha", &format!("0.{p:0width$}", width = digits as usize)).unwrap();
+            let long = format!("0.{p:0width$}{:0<90}", "", width = digits as usize);
+            assert_eq!(
+                conformal_rank(n, &short),
+                conformal_rank(n, &Level::parse("alpha", &long).unwrap())
+            );
+            let above = short.floor_mul(&(BigUint::from(n) + 1_u32));
+            assert_eq!(BigUint::from(n + 1 - conformal_rank(n, &short)), above);
+        }
     }
 
     #[test]

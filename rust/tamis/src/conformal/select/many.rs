@@ -1,8 +1,13 @@
 //! Several ranks at once: their brackets share one sample and one reading of the scores.
 
+use std::convert::Infallible;
+
 use super::pass::{self, Kernel, Stop, Tally};
 use super::real::Real;
-use super::sample;
+use super::sample::{self, Bracket};
+
+/// Up to here selections one by one cost less than a sort of as many scores as need no sample.
+const FEW_PLACES: usize = 16;
 
 /// The k-th smallest for each k (from 1), +∞ where k is 0 or exceeds the length; `None` when a score is not finite.
 pub(super) fn kth_each<T: Real>(kernel: Kernel, scores: &[T], ks: &[usize]) -> Option<Vec<T>> {
@@ -17,7 +22,7 @@ pub(super) fn kth_each<T: Real>(kernel: Kernel, scores: &[T], ks: &[usize]) -> O
     let found = if places.is_empty() {
         super::all_finite(scores).then(Vec::new)?
     } else if n <= super::SMALL {
-        small(scores, &places)?
+        small(kernel, scores, &places)?
     } else {
         large(kernel, scores, &places)?
     };
@@ -30,7 +35,10 @@ pub(super) fn kth_each<T: Real>(kernel: Kernel, scores: &[T], ks: &[usize]) -> O
     Some(ks.iter().map(at).collect())
 }
 
-fn small<T: Real>(scores: &[T], places: &[usize]) -> Option<Vec<T>> {
+fn small<T: Real>(kernel: Kernel, scores: &[T], places: &[usize]) -> Option<Vec<T>> {
+    if places.len() <= FEW_PLACES {
+        return places.iter().map(|&k| super::kth(kernel, scores, k)).collect();
+    }
     if !super::all_finite(scores) {
         return None;
     }
@@ -45,26 +53,35 @@ fn large<T: Real>(kernel: Kernel, scores: &[T], places: &[usize]) -> Option<Vec<
     let m = sample.len();
     sample.sort_unstable_by(T::compare);
     let bracket = |&place: &usize| {
-        let ends = sample::places(place, n, m, 0);
-        let bracket = sample::bracket(n, m, ends, |at| sample[at]);
-        Tally::new(&bracket, pass::BLOCK.min(n))
+        let ends = sample::places(place, n, m, sample::width(0));
+        let Ok(bracket) = sample::bracket(n, m, ends, |at| Ok::<T, Infallible>(sample[at]));
+        bracket
     };
-    let mut tallies: Vec<Tally<T>> = places.iter().map(bracket).collect();
+    let brackets: Vec<Bracket<T>> = places.iter().map(bracket).collect();
+    let mut buffers: Vec<Vec<T>> = brackets.iter().map(|bracket| bracket.buffer(n)).collect();
+    let mut tallies: Vec<Tally<'_, T>> = brackets
+        .iter()
+        .zip(&mut buffers)
+        .map(|(bracket, buffer)| Tally::new(bracket.low, bracket.high, buffer))
+        .collect();
     match pass::run(kernel, scores, &mut tallies) {
         Err(Stop::NonFinite) => return None,
         // The sample was no picture of the input: each rank by itself, which has a way that never fails.
         Err(Stop::Overflow) => {
-            drop(tallies);
+            drop(buffers);
             return places.iter().map(|&k| super::kth(kernel, scores, k)).collect();
         }
         Ok(()) => {}
     }
+    let mut scratch = Vec::new();
     places
         .iter()
         .zip(&mut tallies)
-        .map(|(&k, tally)| match super::found(kernel, scores, k, tally) {
-            Ok(Some(score)) => Some(score),
-            _ => super::kth(kernel, scores, k),
-        })
+        .map(
+            |(&k, tally)| match super::found(kernel, scores, k, tally, &mut scratch) {
+                Ok(Some(score)) => Some(score),
+                _ => super::kth(kernel, scores, k),
+            },
+        )
         .collect()
 }

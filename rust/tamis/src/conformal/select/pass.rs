@@ -1,19 +1,25 @@
 //! The one pass over the scores: what lies below and inside a bracket is counted, what lies inside is kept.
 
 use super::real::Real;
-use super::sample::Bracket;
 
 /// Scores per call of a kernel: a block stays in the first-level cache while several brackets look at it.
 pub(super) const BLOCK: usize = 1024;
+/// Bytes from where a pass is to what it asks the memory for: some microseconds' worth.
+#[cfg(target_arch = "x86_64")]
+pub(super) const AHEAD: usize = 6 << 10;
+/// Bytes of a cache line, and of the widest vector.
+const LINE: usize = 64;
 /// Scores that the portable kernel counts before it asks whether one is inside.
-const GROUP: usize = 16;
+const GROUP: usize = 32;
 /// What a kernel may write beyond the scores inside: one vector of the widest kind.
-const SPILL: usize = 16;
+pub(super) const SPILL: usize = 16;
 
 /// Who does the pass. Every kernel gives the same result.
 #[derive(Debug, Clone, Copy)]
 pub enum Kernel {
     Portable,
+    #[cfg(target_arch = "x86_64")]
+    Avx2(super::avx2::Detected),
     #[cfg(target_arch = "x86_64")]
     Avx512(super::avx512::Detected),
 }
@@ -22,26 +28,44 @@ impl Kernel {
     /// The fastest one of this processor.
     pub(crate) fn best() -> Self {
         #[cfg(target_arch = "x86_64")]
-        if let Some(detected) = super::avx512::Detected::new() {
-            return Self::Avx512(detected);
+        {
+            if let Some(detected) = super::avx512::Detected::new() {
+                return Self::Avx512(detected);
+            }
+            if let Some(detected) = super::avx2::Detected::new() {
+                return Self::Avx2(detected);
+            }
         }
         Self::Portable
     }
 
     /// Every one that this processor can run.
-    #[cfg(test)]
-    pub(super) fn all() -> Vec<Self> {
-        match Self::best() {
-            Self::Portable => vec![Self::Portable],
+    pub(crate) fn all() -> Vec<Self> {
+        #[allow(unused_mut, reason = "on other processors")]
+        let mut kernels = vec![Self::Portable];
+        #[cfg(target_arch = "x86_64")]
+        {
+            kernels.extend(super::avx2::Detected::new().map(Self::Avx2));
+            kernels.extend(super::avx512::Detected::new().map(Self::Avx512));
+        }
+        kernels
+    }
+
+    /// `portable`, `avx2` or `avx512`.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Portable => "portable",
             #[cfg(target_arch = "x86_64")]
-            best @ Self::Avx512(_) => vec![Self::Portable, best],
+            Self::Avx2(_) => "avx2",
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(_) => "avx512",
         }
     }
 }
 
 /// What is known of one bracket after some blocks.
 #[derive(Debug)]
-pub struct Tally<T> {
+pub struct Tally<'b, T> {
     pub(super) low: T,
     pub(super) high: T,
     /// Scores at or below `low`.
@@ -49,7 +73,7 @@ pub struct Tally<T> {
     /// Scores below `high`.
     pub(super) below_high: usize,
     /// The scores strictly between, in front; ties with an end are only counted, so that they need no memory.
-    buffer: Vec<T>,
+    buffer: &'b mut [T],
     filled: usize,
 }
 
@@ -62,33 +86,27 @@ pub(super) enum Stop {
     Overflow,
 }
 
-impl<T: Real> Tally<T> {
-    pub(super) fn new(bracket: &Bracket<T>, longest_block: usize) -> Self {
+impl<'b, T: Real> Tally<'b, T> {
+    /// The buffer is for the scores inside; a block more than they take.
+    pub(super) fn new(low: T, high: T, buffer: &'b mut [T]) -> Self {
         Self {
-            low: bracket.low,
-            high: bracket.high,
+            low,
+            high,
             at_most_low: 0,
             below_high: 0,
-            buffer: vec![T::default(); bracket.expected + longest_block + SPILL],
+            buffer,
             filled: 0,
         }
     }
 
     /// A bracket of one score, which counts what is below it and what is at most it.
     pub(super) fn point(score: T) -> Self {
-        Self {
-            low: score,
-            high: score,
-            at_most_low: 0,
-            below_high: 0,
-            buffer: vec![T::default(); BLOCK + SPILL],
-            filled: 0,
-        }
+        Self::new(score, score, &mut [])
     }
 
     /// Whether another block fits, whatever it holds.
     fn has_room(&self, block: usize) -> bool {
-        self.buffer.len() - self.filled >= block + SPILL
+        self.low == self.high || self.buffer.len() - self.filled >= block + SPILL
     }
 
     /// Where the next scores go, and how many of them were written.
@@ -102,15 +120,22 @@ impl<T: Real> Tally<T> {
         self.filled += inside;
     }
 
-    /// The scores inside, to be reordered at will.
+    /// The scores inside, to be overwritten at will.
     pub(super) fn inside(&mut self) -> &mut [T] {
         &mut self.buffer[..self.filled]
     }
 }
 
 /// Runs every bracket over all blocks. O(n) per bracket, the input read from memory once.
-pub(super) fn run<T: Real>(kernel: Kernel, scores: &[T], tallies: &mut [Tally<T>]) -> Result<(), Stop> {
-    for block in scores.chunks(BLOCK) {
+pub(super) fn run<T: Real>(kernel: Kernel, scores: &[T], tallies: &mut [Tally<'_, T>]) -> Result<(), Stop> {
+    // A vector that straddles two cache lines costs a second read: worth a short block in front of many.
+    let before = if scores.len() > BLOCK {
+        scores.as_ptr().align_offset(LINE).min(scores.len())
+    } else {
+        0
+    };
+    let (head, rest) = scores.split_at(before);
+    for block in head.chunks(BLOCK).chain(rest.chunks(BLOCK)) {
         for tally in &mut *tallies {
             if !tally.has_room(block.len()) {
                 return Err(Stop::Overflow);
@@ -125,7 +150,7 @@ pub(super) fn run<T: Real>(kernel: Kernel, scores: &[T], tallies: &mut [Tally<T>
 
 /// Counts groups of scores without a branch, and compacts the groups that hold one inside. False on a score not finite.
 #[allow(clippy::needless_bitwise_bool, reason = "`&&` is a branch that guesses wrong")]
-pub(super) fn portable<T: Real>(block: &[T], tally: &mut Tally<T>) -> bool {
+pub(super) fn portable<T: Real>(block: &[T], tally: &mut Tally<'_, T>) -> bool {
     let (low, high) = (tally.low, tally.high);
     let (mut at_most_low, mut below_high, mut inside) = (0, 0, 0);
     let mut finite = true;

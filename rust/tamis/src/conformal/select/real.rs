@@ -20,16 +20,21 @@ pub trait Real: crate::filter::Score + PartialOrd + Default + Send + Sync {
     /// The same score with +0 for −0.
     #[must_use]
     fn unsigned_zero(self) -> Self;
-    /// Counts and compacts one block; the kernel's contract stands at [`super::pass::Tally::run`].
-    fn count(kernel: super::pass::Kernel, block: &[Self], tally: &mut super::pass::Tally<Self>) -> bool;
+    /// Counts and compacts one block, for which the tally has room; false when a score is not finite.
+    fn count(kernel: super::pass::Kernel, block: &[Self], tally: &mut super::pass::Tally<'_, Self>) -> bool;
+    /// So many scores are ranked without another pass.
+    const AT_ONCE: usize;
+    /// The scores at two places (from 0, below the length) of at most [`Self::AT_ONCE`] finite ones.
+    fn places(kernel: super::pass::Kernel, scores: &[Self], ks: [usize; 2]) -> [Self; 2];
 }
 
 macro_rules! real {
-    ($float:ty, $bits:ty, $digits:literal, $avx512:path) => {
+    ($float:ty, $bits:ty, $digits:literal, $count2:path, $count512:path, $places512:path) => {
         impl Real for $float {
             const DIGITS: u32 = $digits;
             const ABOVE: Self = <$float>::INFINITY;
             const BELOW: Self = <$float>::NEG_INFINITY;
+            const AT_ONCE: usize = 256 / size_of::<$float>();
 
             fn finite(self) -> bool {
                 self.is_finite()
@@ -62,17 +67,43 @@ macro_rules! real {
             fn count(
                 kernel: super::pass::Kernel,
                 block: &[Self],
-                tally: &mut super::pass::Tally<Self>,
+                tally: &mut super::pass::Tally<'_, Self>,
             ) -> bool {
                 match kernel {
                     super::pass::Kernel::Portable => super::pass::portable(block, tally),
                     #[cfg(target_arch = "x86_64")]
-                    super::pass::Kernel::Avx512(proof) => $avx512(proof, block, tally),
+                    super::pass::Kernel::Avx2(proof) => $count2(proof, block, tally),
+                    #[cfg(target_arch = "x86_64")]
+                    super::pass::Kernel::Avx512(proof) => $count512(proof, block, tally),
+                }
+            }
+
+            fn places(kernel: super::pass::Kernel, scores: &[Self], ks: [usize; 2]) -> [Self; 2] {
+                match kernel {
+                    super::pass::Kernel::Portable => super::small::places_portable(scores, ks),
+                    #[cfg(target_arch = "x86_64")]
+                    super::pass::Kernel::Avx2(proof) => super::avx2::places(proof, scores, ks),
+                    #[cfg(target_arch = "x86_64")]
+                    super::pass::Kernel::Avx512(proof) => $places512(proof, scores, ks),
                 }
             }
         }
     };
 }
 
-real!(f32, u32, 2, super::avx512::count_f32);
-real!(f64, u64, 4, super::avx512::count_f64);
+real!(
+    f32,
+    u32,
+    2,
+    super::avx2::count_f32,
+    super::avx512::count_f32,
+    super::avx512::places_f32
+);
+real!(
+    f64,
+    u64,
+    4,
+    super::avx2::count_f64,
+    super::avx512::count_f64,
+    super::avx512::places_f64
+);

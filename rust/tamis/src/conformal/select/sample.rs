@@ -1,11 +1,17 @@
 //! Which scores are looked at first, and the bracket that they put around a rank.
 
+use super::pass::{BLOCK, SPILL};
 use super::real::Real;
 
-/// Standard deviations between the wanted rank and either end of its bracket: one sample in two thousand misses.
-const WIDTH: f64 = 3.5;
+/// Standard deviations between the wanted rank and either end of its bracket: one sample in four hundred misses.
+const WIDTH: f64 = 3.0;
 /// The same on the second try, with another sample of twice the size.
 const RETRY_WIDTH: f64 = 6.0;
+
+/// The standard deviations of an attempt.
+pub(super) fn width(attempt: u32) -> f64 {
+    if attempt == 0 { WIDTH } else { RETRY_WIDTH }
+}
 
 /// Two scores that the wanted one probably lies between, and how many others do.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -14,6 +20,13 @@ pub(super) struct Bracket<T> {
     pub(super) high: T,
     /// A number of scores strictly between them that is exceeded as rarely as the bracket misses.
     pub(super) expected: usize,
+}
+
+impl<T: Real> Bracket<T> {
+    /// Room for the scores inside and for a block whose scores all are.
+    pub(super) fn buffer(&self, n: usize) -> Vec<T> {
+        vec![T::default(); self.expected + BLOCK.min(n) + SPILL]
+    }
 }
 
 /// The scores at fixed positions: no randomness, so a result never depends on more than the input.
@@ -38,29 +51,24 @@ pub(super) fn size(n: usize, attempt: u32) -> usize {
     (((0.7 * root * root) as usize) << attempt).clamp(1, n.max(1))
 }
 
+/// The whole part of (i + a fraction) · n/m for i in 0..m: ascending, all below n.
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "m is below 2^32, and what is shifted is below n"
+)]
 pub(super) fn positions(n: usize, m: usize, attempt: u32) -> impl Iterator<Item = usize> {
-    // Steps of a whole stretch; the rest, shorter than m, is spread over the first ones.
-    let (stretch, longer) = (n / m, n % m);
-    let salt = u64::from(attempt) << 32;
-    (0..m).map(move |i| {
-        let start = i * stretch + i.min(longer);
-        let length = stretch + usize::from(i < longer);
-        start + scaled(hash(i as u64 | salt), length)
+    // With 16 bits behind the point; rounded down, it keeps the last position below n.
+    let ratio = ((n as u64) << 16) / m as u64;
+    (0..m as u64).map(move |i| {
+        let fraction = u64::from(hash(i as u32, attempt) >> 16);
+        ((i * ratio + ((fraction * ratio) >> 16)) >> 16) as usize
     })
 }
 
-/// The finaliser of splitmix64 (Steele, Lea & Flood 2014).
-fn hash(mut x: u64) -> u64 {
-    x = x.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
-}
-
-/// A whole number below `length`, by the upper half of the product.
-#[allow(clippy::cast_possible_truncation, reason = "below length")]
-fn scaled(hash: u64, length: usize) -> usize {
-    ((u128::from(hash) * length as u128) >> 64) as usize
+/// Two rounds of multiplication and shift; a product alone would be a sequence with a period of its own.
+fn hash(i: u32, attempt: u32) -> u32 {
+    let x = (i ^ (attempt << 31)).wrapping_mul(0x9e37_79b1);
+    (x ^ (x >> 15)).wrapping_mul(0x85eb_ca77)
 }
 
 /// The places in an ascending sample of m scores that bracket place `k` of n, none where an end lies outside it.
@@ -69,17 +77,13 @@ fn scaled(hash: u64, length: usize) -> usize {
     clippy::cast_sign_loss,
     reason = "limited to 0..m before the cast"
 )]
-pub(super) fn places(k: usize, n: usize, m: usize, attempt: u32) -> (Option<usize>, Option<usize>) {
-    let width = if attempt == 0 { WIDTH } else { RETRY_WIDTH };
+pub(super) fn places(k: usize, n: usize, m: usize, width: f64) -> (Option<usize>, Option<usize>) {
     let share = (k as f64 + 0.5) / n as f64;
     let centre = share * m as f64;
     // One more on each side: near the ends of the sample the binomial is not normal.
     let half = width * (centre * (1.0 - share)).sqrt() + 1.0;
-    let (low, high) = ((centre - half).floor(), (centre + half).ceil());
-    (
-        (low >= 0.0).then_some(low as usize),
-        (high < m as f64).then_some(high as usize),
-    )
+    let (low, high) = (centre - half, (centre + half) as usize + 1);
+    ((low >= 0.0).then_some(low as usize), (high < m).then_some(high))
 }
 
 /// The bracket between two places, given the scores there.
@@ -88,19 +92,18 @@ pub(super) fn places(k: usize, n: usize, m: usize, attempt: u32) -> (Option<usiz
     clippy::cast_sign_loss,
     reason = "at most about n"
 )]
-pub(super) fn bracket<T: Real>(
+pub(super) fn bracket<T: Real, E>(
     n: usize,
     m: usize,
     (low, high): (Option<usize>, Option<usize>),
-    mut at: impl FnMut(usize) -> T,
-) -> Bracket<T> {
+    mut at: impl FnMut(usize) -> Result<T, E>,
+) -> Result<Bracket<T>, E> {
     // A gap of g stretches holds g·n/m scores, give or take √g·n/m.
     let gap = (high.unwrap_or(m) - low.unwrap_or(0)) as f64;
-    let expected = (gap + 4.0 * gap.sqrt() + 4.0) * n as f64 / m as f64;
-    Bracket {
-        // The higher first: what selects in place has then the lower one on its left.
-        high: high.map_or(T::ABOVE, &mut at),
-        low: low.map_or(T::BELOW, &mut at),
+    let expected = (gap + 3.0 * gap.sqrt() + 4.0) * n as f64 / m as f64;
+    Ok(Bracket {
+        low: low.map_or(Ok(T::BELOW), &mut at)?,
+        high: high.map_or(Ok(T::ABOVE), &mut at)?,
         expected: (expected as usize).min(n),
-    }
+    })
 }

@@ -8,7 +8,8 @@ use proptest::prelude::*;
 
 use super::pass::{self, Kernel, Stop, Tally};
 use super::radix::{self, Histogram};
-use super::sample::{self, Bracket};
+use super::sample;
+use super::small;
 use super::{Real, bracketed, groups, kth, kth_smallest, kth_smallest_by_group, kth_smallest_each};
 use crate::Error;
 
@@ -49,7 +50,7 @@ fn check<T: Real>(scores: &[T]) {
                 "{kernel:?}, rank {k} of {}",
                 scores.len()
             );
-            let tries = (0..2).map(|attempt| bracketed(kernel, scores, k - 1, attempt));
+            let tries = (0..2).map(|attempt| bracketed(kernel, scores, k - 1, attempt, &mut Vec::new()));
             for found in tries.filter_map(|tried| tried.unwrap_or(None)) {
                 assert!(found == wanted);
             }
@@ -101,7 +102,10 @@ fn input_made_against_the_sample() {
         check_both(scores.iter().copied());
         for kernel in Kernel::all() {
             for &attempt in &attempts {
-                assert_eq!(bracketed(kernel, &scores, n / 2, attempt), Ok(None));
+                assert_eq!(
+                    bracketed(kernel, &scores, n / 2, attempt, &mut Vec::new()),
+                    Ok(None)
+                );
             }
         }
     }
@@ -119,7 +123,10 @@ fn too_many_inside() {
     let k = n / 2;
     for kernel in Kernel::all() {
         assert!(
-            matches!(bracketed(kernel, &scores, k, 0), Err(Stop::Overflow)),
+            matches!(
+                bracketed(kernel, &scores, k, 0, &mut Vec::new()),
+                Err(Stop::Overflow)
+            ),
             "sample of {m}"
         );
     }
@@ -140,7 +147,7 @@ fn the_first_score_not_finite_is_named() {
                         kth_smallest(&scores, k).unwrap_err(),
                         kth_smallest_each(&scores, &[k, 1]).unwrap_err(),
                         kth_smallest_each(&scores, &[k]).unwrap_err(),
-                        kth_smallest_by_group(&scores, &groups, 3, |_| k as u64).unwrap_err(),
+                        kth_smallest_by_group(&scores, &groups, |_| k as u64).unwrap_err(),
                     ];
                     for error in errors {
                         assert!(
@@ -172,8 +179,14 @@ fn ranks_outside_are_infinite() {
     assert!(kth_smallest(&[-0.0_f64], 1).unwrap().is_sign_positive());
 }
 
-fn check_groups<T: Real>(scores: &[T], groups: &[u32], n_groups: usize, rank: impl Fn(u64) -> u64) {
-    let found = kth_smallest_by_group(scores, groups, n_groups, &rank).unwrap();
+fn check_groups<T: Real>(scores: &[T], groups: &[u32], rank: impl Fn(u64) -> u64) {
+    let found = kth_smallest_by_group(scores, groups, &rank).unwrap();
+    let wide: Vec<i64> = groups.iter().map(|&group| group.into()).collect();
+    assert_eq!(
+        keys(&found),
+        keys(&kth_smallest_by_group(scores, &wide, &rank).unwrap())
+    );
+    let n_groups = groups.iter().max().map_or(0, |&last| last as usize + 1);
     let wanted: Vec<T> = (0..n_groups)
         .map(|g| {
             let own: Vec<T> = (0..scores.len())
@@ -207,12 +220,33 @@ fn groups_of_any_size() {
             vec![5; n],
         ];
         for codes in codes {
-            check_groups(&scores, &codes, 450, rank);
-            check_groups(&ties, &codes, 450, rank);
+            check_groups(&scores, &codes, rank);
+            check_groups(&ties, &codes, rank);
         }
     }
-    check_groups::<f64>(&[], &[], 3, |n| n + 1);
-    check_groups::<f64>(&[], &[], 0, |n| n + 1);
+    check_groups::<f64>(&[], &[], |n| n + 1);
+    // One score in each of more groups than are counted four at a time, which comes late.
+    let n = 5_000;
+    let scores: Vec<f64> = mixed(n).map(|x| x as f64).collect();
+    check_groups(&scores, &(0..n as u32).collect::<Vec<u32>>(), |n| n);
+    check_groups(
+        &scores,
+        &(0..n as u32).rev().map(|i| i / 3).collect::<Vec<u32>>(),
+        |n| n,
+    );
+}
+
+#[test]
+fn a_number_that_is_no_groups_is_named() {
+    let scores = [0.5_f32; 9];
+    let found = kth_smallest_by_group(&scores[..2], &[65_535_u32, 3], |n| n).unwrap();
+    assert_eq!(found.iter().filter(|score| score.is_finite()).count(), 2);
+    for (at, bad) in [(0, 65_536), (3, -1), (8, i64::MAX), (5, i64::MIN)] {
+        let mut groups = [1_i64; 9];
+        groups[at] = bad;
+        let error = kth_smallest_by_group(&scores, &groups, |n| n).unwrap_err();
+        assert!(matches!(error, Error::GroupNumber { index, limit: 65_536 } if index == at));
+    }
 }
 
 #[test]
@@ -224,11 +258,11 @@ fn groups_made_against_the_sample() {
     for at in sample::positions(n, m, 0) {
         scores[at] = -(at as f64);
     }
-    check_groups(&scores, &codes, 3, |n| n / 2);
+    check_groups(&scores, &codes, |n| n / 2);
     for (i, at) in sample::positions(n, m, 0).enumerate() {
         scores[at] = if i % 2 == 0 { 0.0 } else { 1e9 };
     }
-    check_groups(&scores, &codes, 3, |n| n / 2);
+    check_groups(&scores, &codes, |n| n / 2);
 }
 
 #[test]
@@ -236,8 +270,10 @@ fn positions_are_one_in_each_stretch() {
     for (n, m) in [(1, 1), (10, 10), (10, 3), (1_000, 70), (100_003, 1_507)] {
         let positions: Vec<usize> = sample::positions(n, m, 0).collect();
         assert_eq!(positions.len(), m);
-        assert!(positions.is_sorted_by(|a, b| a < b));
-        assert!(positions[m - 1] < n && positions[0] <= n / m);
+        assert!(positions.is_sorted());
+        // Stretches of a broken length share their ends.
+        assert!((0..m).all(|i| positions[i] >= i * n / m && positions[i] <= (i + 1) * n / m));
+        assert!(positions[m - 1] < n);
     }
     // Another attempt looks elsewhere.
     let first: std::collections::HashSet<usize> = sample::positions(100_000, 1_000, 0).collect();
@@ -270,15 +306,11 @@ fn histograms_of_parts_add_up() {
 
 /// The kernels agree on every count and on every score inside, in its place.
 fn check_kernels<T: Real>(scores: &[T], low: T, high: T) {
-    let bracket = Bracket {
-        low,
-        high,
-        expected: scores.len(),
-    };
     let runs: Vec<_> = Kernel::all()
         .into_iter()
         .map(|kernel| {
-            let mut tally = Tally::new(&bracket, pass::BLOCK);
+            let mut buffer = vec![T::default(); scores.len() + pass::BLOCK + pass::SPILL];
+            let mut tally = Tally::new(low, high, &mut buffer);
             pass::run(kernel, scores, std::slice::from_mut(&mut tally)).unwrap();
             (tally.at_most_low, tally.below_high, keys(tally.inside()))
         })
@@ -293,6 +325,64 @@ fn check_kernels<T: Real>(scores: &[T], low: T, high: T) {
         assert_eq!(run.0, count(&|score| score <= low));
         assert_eq!(run.1, count(&|score| score < high));
         assert_eq!(run.2, keys(&inside));
+    }
+}
+
+/// The ways to select among few, whatever the length at which the others give way to them.
+fn check_few<T: Real>(scores: &[T]) {
+    let sorted = sorted(scores);
+    for k in some_ranks(scores.len()) {
+        for kernel in Kernel::all() {
+            if scores.len() <= T::AT_ONCE {
+                let found = T::places(kernel, scores, [k - 1, 0]);
+                assert!(found == [sorted[k - 1], sorted[0]]);
+            }
+            if scores.len() <= 5_000 {
+                let found = small::kth_on_stack::<T, 5_016>(kernel, scores, k - 1);
+                assert!(found == Ok(sorted[k - 1]));
+            }
+            let mut scratch = Vec::new();
+            let found = small::kth_owned(kernel, &mut scores.to_vec(), k - 1, &mut scratch);
+            assert!(found == Ok(sorted[k - 1]));
+            assert!(scratch.len() < scores.len() / 2 + pass::BLOCK + 32);
+        }
+    }
+}
+
+#[test]
+fn among_few() {
+    for n in [1, 2, 31, 32, 33, 63, 64, 65, 100, 500, 1_024, 5_000, 9_001] {
+        for modulus in [1 << 40, 1_000, 20, 3, 1] {
+            let doubles: Vec<f64> = mixed(n).map(|x| (x % modulus) as f64 - 9.0).collect();
+            check_few(&doubles);
+            check_few(&doubles.iter().map(|&x| x as f32).collect::<Vec<f32>>());
+        }
+        check_few(&(0..n).map(|i| i as f32).collect::<Vec<f32>>());
+        check_few(&(0..n).rev().map(|i| i as f64).collect::<Vec<f64>>());
+    }
+}
+
+/// Round after round, the sample shows the lowest scores alone.
+#[test]
+fn few_made_against_the_samples() {
+    for n in [600, 5_000] {
+        let mut scores: Vec<f64> = (0..n).map(|i| 1e6 + i as f64).collect();
+        let mut left: Vec<usize> = (0..n).collect();
+        let mut lowest = 0.0;
+        while left.len() > 64 {
+            let places: Vec<usize> = sample::positions(left.len(), 32, 0).collect();
+            for &at in &places {
+                scores[left[at]] = lowest;
+                lowest += 1.0;
+            }
+            let mut at = 0;
+            left.retain(|_| {
+                at += 1;
+                !places.contains(&(at - 1))
+            });
+        }
+        check_few(&scores);
+        check_few(&scores.iter().map(|&x| x as f32).collect::<Vec<f32>>());
     }
 }
 
@@ -330,6 +420,6 @@ proptest! {
     ) {
         let scores: Vec<f32> = rows.iter().map(|row| f32::from(row.0)).collect();
         let groups: Vec<u32> = rows.iter().map(|row| row.1).collect();
-        check_groups(&scores, &groups, 41, |n| (n + 1) * share / 100);
+        check_groups(&scores, &groups, |n| (n + 1) * share / 100);
     }
 }
