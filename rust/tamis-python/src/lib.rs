@@ -11,6 +11,7 @@ mod detach;
 mod error;
 mod functions;
 mod identity;
+mod integer;
 mod level;
 mod report;
 mod snippets;

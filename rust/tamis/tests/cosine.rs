@@ -445,7 +445,11 @@ fn threads_share_a_micro_batch_and_change_nothing() {
             for threads in [1, 2, 3, 7] {
                 let name = "query vector";
                 let found = on_threads(&queries, &offsets, threads);
-                assert_eq!(found, Err(Error::ZeroVector { name, index: q }), "{threads} {offsets:?}");
+                assert_eq!(
+                    found,
+                    Err(Error::ZeroVector { name, index: q }),
+                    "{threads} {offsets:?}"
+                );
             }
         }
     }
