@@ -166,9 +166,9 @@ def _arrow(name: str, value: Any, n_axes: int) -> NDArray[Any]:
     ).contents
     array = ctypes.cast(_pointer(capsules[1], b"arrow_array"), ctypes.POINTER(_ArrowArray)).contents
     form = (schema.format or b"").decode()
-    length, shape = array.length, (array.length,)
-    values, of = array, form
-    start = array.offset
+    values, of, start = array, form, int(array.offset)
+    length = int(array.length)
+    shape: tuple[int, ...] = (length,)
     if form.startswith("+w:"):
         size = int(form[3:])
         _refuse_nulls(name, array, start, length, 1)
