@@ -64,7 +64,8 @@ impl<W: Wide> Padded<W> {
     /// One allocation. The alignment is for speed alone: no kernel relies on it.
     pub(super) fn new(query: impl ExactSizeIterator<Item = W>, shift: usize) -> Self {
         let d = query.len();
-        let length = (shift + d).next_multiple_of(WIDEST);
+        // At least one register, which the kernels read of a query without components too.
+        let length = (shift + d).max(1).next_multiple_of(WIDEST);
         let slack = CACHE_LINE / size_of::<W>();
         let mut buffer: Vec<W> = Vec::with_capacity(length + slack);
         let start = buffer.as_ptr().align_offset(CACHE_LINE).min(slack);
