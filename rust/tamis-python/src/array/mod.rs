@@ -224,9 +224,14 @@ pub(crate) fn labels(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Vec<bool>
     })
 }
 
-/// Single-precision scores, moved into an array.
+/// Single-precision scores as an array: copied where that is cheaper than an owner of their memory, else moved.
 pub(crate) fn scores_out(py: Python<'_>, scores: Vec<f32>) -> Bound<'_, PyAny> {
-    scores.into_pyarray(py).into_any()
+    const COPIED: usize = 1024;
+    if scores.len() <= COPIED {
+        PyArray1::from_slice(py, &scores).into_any()
+    } else {
+        scores.into_pyarray(py).into_any()
+    }
 }
 
 /// Double-precision numbers, moved into an array.
