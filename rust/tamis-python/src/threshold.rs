@@ -190,8 +190,13 @@ impl PyThreshold {
             let n_kept = self.select_into(py, &inputs, unit_rows, out.room(n), None)?;
             return Ok(out.first(n_kept));
         }
-        let mut kept = vec![0; n];
-        let n_kept = self.select_into(py, &inputs, unit_rows, &mut kept, None)?;
+        // Without an allocation for few rows: it costs as much as scoring one of them.
+        let (mut few, mut many) = ([0; 256], Vec::new());
+        let kept = few.get_mut(..n).unwrap_or_else(|| {
+            many.resize(n, 0);
+            &mut many
+        });
+        let n_kept = self.select_into(py, &inputs, unit_rows, kept, None)?;
         Ok(indices_out(py, &kept[..n_kept]))
     }
 

@@ -1,7 +1,7 @@
 //! Keeping: scores against a threshold, and kept neighbours joined into passages.
 
 use crate::conformal::Threshold;
-use crate::cosine::{BLOCK, Element, Rows, Scorer, Scoring, each_part};
+use crate::cosine::{BLOCK, Element, Padded, Rows, Scorer, Scoring, each_part};
 use crate::{Error, Result};
 
 /// A score as its owner stores it; comparison with a threshold is in double precision.
@@ -66,8 +66,8 @@ pub fn select<T: Element>(
 
 /// [`select`] into buffers of the caller: the kept positions stand at the front of `kept`, their number is returned.
 ///
-/// `kept` has an entry for every row, since all may be kept; so has `scores`, where wanted. One allocation, of the
-/// query's dimension. What stands in the buffers behind the kept positions and after an error is unspecified.
+/// `kept` has an entry for every row, since all may be kept; so has `scores`, where wanted. One allocation for a
+/// query of more than 400 components. What stands in the buffers behind the kept positions and after an error is unspecified.
 ///
 /// # Errors
 ///
@@ -86,7 +86,8 @@ pub fn select_into<T: Element>(
         check_length("scores", n, scores.len())?;
     }
     let limit = threshold.limit_f32();
-    let scorer = Scorer::new(0, query, rows, scoring.kernel)?;
+    let mut padded = Padded::new();
+    let scorer = Scorer::new(&mut padded, 0, query, rows, scoring.kernel)?;
     let size = scoring.parts(&rows).size;
     // Without a buffer for scores, each part has an empty slice of one.
     let scores = scores.unwrap_or_default();
@@ -185,7 +186,7 @@ pub fn select_many<T: Element>(
     let parts: Vec<(usize, &mut [f32])> = parts.collect();
     let kept = each_part(parts.into_iter(), |_, (first, scores)| {
         let end = first + scores.len();
-        let mut kept = Vec::new();
+        let (mut kept, mut padded) = (Vec::new(), Padded::new());
         // A query is checked where its rows begin, one without rows as well (the last part has those at the end), so
         // the first error of the first part is the one that a single thread finds.
         let next = offsets.partition_point(|&offset| offset < first);
@@ -195,7 +196,7 @@ pub fn select_many<T: Element>(
                 break;
             }
             let (from, to) = (offsets[q].max(first), offsets[q + 1].min(end));
-            let scorer = Scorer::new(q, queries.row(q), rows, scoring.kernel)?;
+            let scorer = Scorer::new(&mut padded, q, queries.row(q), rows, scoring.kernel)?;
             for start in (from..to).step_by(BLOCK) {
                 let block = &mut scores[start - first..to.min(start + BLOCK) - first];
                 scorer.score(start, block)?;
