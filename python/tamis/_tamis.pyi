@@ -1062,7 +1062,7 @@ def cosine_scores(
     query_vector: _Embedding,
     snippet_matrix: _Embedding,
     *,
-    unit_rows: bool = False,
+    unit_rows: bool | None = None,
     threads: int | None = None,
 ) -> NDArray[np.float32]:
     """Nonconformity score 1 - cosine of each row against the query vector.
@@ -1074,7 +1074,7 @@ def cosine_scores(
     snippet_matrix : ndarray of float32, float16 or int8, shape (n, d)
         Last axis contiguous; rows may be strided. float16 is widened exactly; int8 is symmetric, so
         that its scale cancels. Vectors of any length are taken; they need not be normalised.
-    unit_rows : bool
+    unit_rows : bool, optional
         Declares that every float row has length one, so that its norm is not summed. That is
         another score (by some units in the last place), so it belongs to the scorer's identity: a
         calibration on such scores says so by ``scorer={"rows": "unit", ...}``, which

@@ -79,11 +79,12 @@ def _fitting(name: str, view: NDArray[Any], n_axes: int, value: Any) -> NDArray[
     """The view, unless its dtype or number of axes is wrong."""
     if view.dtype in _FIT and view.ndim == n_axes:
         return view
-    shape = "[d]" if n_axes == 1 else "[n, d]"
+    shape, sizes = ("[d]", "-1") if n_axes == 1 else ("[n, d]", "n, d")
+    fix = "" if view.dtype in _FIT else ', dtype="float32"'
+    reshaped = "" if view.ndim == n_axes else f".reshape({sizes})"
     raise TypeError(
         f"{name} is a {type(value).__name__} of {view.dtype} with shape {list(view.shape)}, "
-        f"expected float32, float16 or int8 with shape {shape}; use "
-        f'np.asarray({name}, dtype="float32"), reshaped where its shape is another'
+        f"expected float32, float16 or int8 with shape {shape}; use np.asarray({name}{fix}){reshaped}"
     )
 
 
@@ -140,9 +141,10 @@ _ArrowArray._fields_ = [
     ("private_data", ctypes.c_void_p),
 ]
 
-_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-_pointer.restype = ctypes.c_void_p
-_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+# A prototype of our own: types set on ctypes.pythonapi's function would be everybody's.
+_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
 
 
 class _Memory:
@@ -165,6 +167,8 @@ def _arrow(name: str, value: Any, n_axes: int) -> NDArray[Any]:
         _pointer(capsules[0], b"arrow_schema"), ctypes.POINTER(_ArrowSchema)
     ).contents
     array = ctypes.cast(_pointer(capsules[1], b"arrow_array"), ctypes.POINTER(_ArrowArray)).contents
+    if not array.release:
+        raise ValueError(f"{name} is a {kind} that gave up its memory already")
     form = (schema.format or b"").decode()
     values, of, start = array, form, int(array.offset)
     length = int(array.length)
@@ -181,12 +185,13 @@ def _arrow(name: str, value: Any, n_axes: int) -> NDArray[Any]:
         length, shape = length * size, (length, size)
     dtype = _ARROW.get(of)
     if len(shape) != n_axes or dtype not in _FIT or schema.dictionary:
-        wanted = "a float32" if n_axes == 1 else "a FixedSizeList of float32, float16 or int8"
+        wanted = "float32, float16 or int8"
+        wanted = wanted if n_axes == 1 else f"FixedSizeList of {wanted}"
         cast = "pa.float32()" if n_axes == 1 else "pa.list_(pa.float32(), d)"
         got = f"{form!r} of {of!r}" if of != form else repr(form)
         raise TypeError(
             f"{name} is a {kind} of Arrow format {got}{f' ({dtype})' if dtype else ''}, expected "
-            f"{wanted} array; use .cast({cast})"
+            f"an array of {wanted}; use .cast({cast})"
         )
     _refuse_nulls(name, values, start, length, shape[-1] if n_axes == 2 else 1)
     address = values.buffers[1] or 0

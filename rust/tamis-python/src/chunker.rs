@@ -11,7 +11,7 @@ use crate::array::{items, kind_of, plain_list};
 use crate::detach::maybe_detach;
 use crate::error::BorderError;
 use crate::identity::identity_out;
-use crate::integer::{count, threads as threads_in};
+use crate::options::{count, threads as threads_in};
 use crate::snippets::PySnippets;
 
 /// Cuts text into snippets: runs of whole sentences of at most `max_chars` code points.

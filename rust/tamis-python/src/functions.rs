@@ -6,22 +6,23 @@ use pyo3::prelude::*;
 use crate::array::{Embedding, Pair, Scores, doubles_out, items, scores_out, with_pair, with_scores};
 use crate::detach::maybe_detach;
 use crate::error::BorderError;
-use crate::integer::threads as threads_in;
 use crate::level::level;
+use crate::options::{flag, threads as threads_in};
 
 /// Nonconformity score 1 - cosine of each row against the query vector.
 #[pyfunction]
-#[pyo3(signature = (query_vector, snippet_matrix, *, unit_rows = false, threads = None))]
+#[pyo3(signature = (query_vector, snippet_matrix, *, unit_rows = None, threads = None))]
 pub(crate) fn cosine_scores<'py>(
     py: Python<'py>,
     query_vector: &Bound<'py, PyAny>,
     snippet_matrix: &Bound<'py, PyAny>,
-    unit_rows: bool,
+    unit_rows: Option<&Bound<'py, PyAny>>,
     threads: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let query = Embedding::vector("query_vector", query_vector)?;
     let matrix = Embedding::matrix("snippet_matrix", snippet_matrix)?;
     let scoring = scoring(threads)?;
+    let unit_rows = flag("unit_rows", unit_rows)?.unwrap_or(false);
     let mut scores = vec![0.0; matrix.n()];
     let pair = Pair::one(&query, &matrix, unit_rows)?;
     maybe_detach(py, matrix.n_bytes(), || {

@@ -14,6 +14,7 @@ use crate::error::BorderError;
 use crate::functions::scoring;
 use crate::identity::{identity, identity_out};
 use crate::level::level;
+use crate::options::flag;
 
 /// Keep a snippet if its score is at most the threshold plus the slack.
 #[pyclass(frozen, module = "tamis", name = "Threshold")]
@@ -180,7 +181,7 @@ impl PyThreshold {
         query_vector: &Bound<'py, PyAny>,
         snippet_matrix: &Bound<'py, PyAny>,
         out: Option<&Bound<'py, PyAny>>,
-        unit_rows: Option<bool>,
+        unit_rows: Option<&Bound<'py, PyAny>>,
         threads: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let inputs = Inputs::extract(query_vector, snippet_matrix, threads)?;
@@ -208,13 +209,13 @@ impl PyThreshold {
         query_matrix: &Bound<'py, PyAny>,
         snippet_matrix: &Bound<'py, PyAny>,
         offsets: &Bound<'py, PyAny>,
-        unit_rows: Option<bool>,
+        unit_rows: Option<&Bound<'py, PyAny>>,
         threads: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyTuple>> {
         let queries = Embedding::matrix("query_matrix", query_matrix)?;
         let matrix = Embedding::matrix("snippet_matrix", snippet_matrix)?;
         let (offsets, scoring) = (offsets_in("offsets", offsets)?, scoring(threads)?);
-        let unit_rows = self.core.unit_rows(unit_rows).map_err(BorderError)?;
+        let unit_rows = self.unit_rows(unit_rows)?;
         let widened = queries.widened()?;
         let pair = Pair::many(&queries, &widened, &matrix, unit_rows)?;
         let selected = maybe_detach(py, matrix.n_bytes(), || {
@@ -234,7 +235,7 @@ impl PyThreshold {
         py: Python<'py>,
         query_vector: &Bound<'py, PyAny>,
         snippet_matrix: &Bound<'py, PyAny>,
-        unit_rows: Option<bool>,
+        unit_rows: Option<&Bound<'py, PyAny>>,
         threads: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyTuple>> {
         let inputs = Inputs::extract(query_vector, snippet_matrix, threads)?;
@@ -357,15 +358,20 @@ impl<'py> Inputs<'py> {
 }
 
 impl PyThreshold {
+    fn unit_rows(&self, declared: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
+        let declared = flag("unit_rows", declared)?;
+        Ok(self.core.unit_rows(declared).map_err(BorderError)?)
+    }
+
     fn select_into(
         &self,
         py: Python<'_>,
         inputs: &Inputs<'_>,
-        unit_rows: Option<bool>,
+        unit_rows: Option<&Bound<'_, PyAny>>,
         kept: &mut [usize],
         scores: Option<&mut [f32]>,
     ) -> PyResult<usize> {
-        let unit_rows = self.core.unit_rows(unit_rows).map_err(BorderError)?;
+        let unit_rows = self.unit_rows(unit_rows)?;
         let pair = Pair::one(&inputs.query, &inputs.matrix, unit_rows)?;
         let scoring = inputs.scoring;
         let n_kept = maybe_detach(py, inputs.matrix.n_bytes(), || {

@@ -11,7 +11,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 use super::{Embedding, items, kind_of, plain_list, refused};
-use crate::integer::count;
+use crate::options::count;
 
 /// Positions copied into an array of intp of their own length.
 pub(crate) fn indices_out<'py>(py: Python<'py>, indices: &[usize]) -> Bound<'py, PyAny> {

@@ -1,4 +1,4 @@
-//! Counts as Python gives them.
+//! Options of calls as Python gives them: counts, threads, flags.
 
 use std::num::NonZero;
 
@@ -29,4 +29,15 @@ pub(crate) fn count(name: &str, value: &Bound<'_, PyAny>) -> PyResult<usize> {
             .map_or_else(|_| "an int of more than 128 bits".to_owned(), |n| n.to_string());
         PyValueError::new_err(format!("{name} must be from 0 to {}, got {got}", usize::MAX))
     })
+}
+
+/// A truth value, where one is given.
+pub(crate) fn flag(name: &str, value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<bool>> {
+    value
+        .map(|value| {
+            value.extract().map_err(|_| {
+                PyTypeError::new_err(format!("{name} must be True or False, got {}", kind_of(value)))
+            })
+        })
+        .transpose()
 }
