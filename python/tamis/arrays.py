@@ -84,7 +84,8 @@ def _fitting(name: str, view: NDArray[Any], n_axes: int, value: Any) -> NDArray[
     reshaped = "" if view.ndim == n_axes else f".reshape({sizes})"
     raise TypeError(
         f"{name} is a {type(value).__name__} of {view.dtype} with shape {list(view.shape)}, "
-        f"expected float32, float16 or int8 with shape {shape}; use np.asarray({name}{fix}){reshaped}"
+        f"expected float32, float16 or int8 with shape {shape}; "
+        f"use np.asarray({name}{fix}){reshaped}"
     )
 
 

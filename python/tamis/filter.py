@@ -274,16 +274,13 @@ class Filter:
             items = range(len(scores))
         elif len(items) != len(scores):
             raise ValueError(f"items has {len(items)} entries, there are {len(scores)} scores")
-        # What a frozen dataclass does field by field costs more than selecting among a few rows; fields that are not set
-        # here read as their defaults.
-        result = _new_result(FilterResult)
+        # A frozen dataclass sets field by field, which costs more than selecting among a few rows.
+        # Fields that are not set here read as their defaults.
+        result = object.__new__(FilterResult)
         result.__dict__.update(
             items=items, scores=scores, kept_indices=indices, threshold=self.threshold
         )
         return result
-
-
-_new_result = FilterResult.__new__
 
 
 def _keeps_everything(threshold: Threshold) -> str:
