@@ -208,18 +208,27 @@ class Filter:
         return scores, truncated, long_query, reasons
 
     def filter_vectors(
-        self, query_vector: Any, matrix: Any, items: Sequence[Any] | None = None
+        self,
+        query_vector: Any,
+        matrix: Any,
+        items: Sequence[Any] | None = None,
+        *,
+        unit_rows: bool | None = None,
+        threads: int | None = None,
     ) -> FilterResult:
         """Score and filter embeddings that you hold already.
 
         Parameters
         ----------
-        query_vector : ndarray of float32 or float16, shape (d,)
-        matrix : ndarray of float32 or float16, shape (n, d)
-            One row per candidate; last axis contiguous. Not to be written to during the call.
+        query_vector : ndarray of float32, float16 or int8, shape (d,)
+        matrix : ndarray of float32, float16 or int8, shape (n, d)
+            One row per candidate; last axis contiguous. Not to be written to during the call. Both
+            may be anything that `tamis.arrays` makes a view of: tensors, buffers, Arrow arrays.
         items : sequence of n, optional
             Given back as they are (a `Snippet` without a score gets it); by default the result
             holds positions.
+        unit_rows, threads : optional
+            As `Threshold.select`.
 
         Raises
         ------
@@ -227,8 +236,12 @@ class Filter:
             Dimensions differ, a vector is zero or not finite (named by its row), items are not n.
         TypeError
             Another dtype or layout; names it and the call that mends it.
+
+        Notes
+        -----
+        Scores and decisions are made here; everything else of the result when it is asked for.
         """
-        indices, scores = self.threshold._select_scored(query_vector, matrix)
+        indices, scores = self.threshold._select_scored(query_vector, matrix, unit_rows, threads)
         return self._result(scores, indices, items)
 
     def filter_scores(self, scores: Any, items: Sequence[Any] | None = None) -> FilterResult:
@@ -261,7 +274,13 @@ class Filter:
             items = range(len(scores))
         elif len(items) != len(scores):
             raise ValueError(f"items has {len(items)} entries, there are {len(scores)} scores")
-        return FilterResult(items, scores, indices, self.threshold)
+        # A frozen dataclass sets field by field, which costs more than selecting among a few rows.
+        # Fields that are not set here read as their defaults.
+        result = object.__new__(FilterResult)
+        result.__dict__.update(
+            items=items, scores=scores, kept_indices=indices, threshold=self.threshold
+        )
+        return result
 
 
 def _keeps_everything(threshold: Threshold) -> str:
