@@ -98,6 +98,20 @@ pub(crate) fn conformal_pvalue<'py>(
     }
 }
 
+/// Minimum, quartiles and maximum of the finite scores; None without one.
+#[pyfunction]
+#[pyo3(name = "_score_quartiles")]
+pub(crate) fn score_quartiles(
+    py: Python<'_>,
+    scores: &Bound<'_, PyAny>,
+) -> PyResult<Option<(f64, f64, f64, f64, f64)>> {
+    let scores = Scores::extract("scores", scores)?;
+    let quartiles = with_scores!(&scores, |scores| maybe_detach(py, size_of_val(scores), || {
+        tamis::score_quartiles(scores)
+    }));
+    Ok(quartiles.map(Into::into))
+}
+
 /// Joins spans (document, start, end) that overlap or touch.
 #[pyfunction]
 #[pyo3(name = "_merge_spans")]

@@ -27,7 +27,7 @@ mod _tamis {
     use super::chunker::PyChunker;
     #[pymodule_export]
     use super::functions::{
-        conformal_pvalue, conformal_quantile, conformal_rank, cosine_scores, merge_spans,
+        conformal_pvalue, conformal_quantile, conformal_rank, cosine_scores, merge_spans, score_quartiles,
     };
     #[pymodule_export]
     use super::report::{PyDesignEffect, PyReport};

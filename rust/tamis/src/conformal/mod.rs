@@ -27,6 +27,6 @@ pub use rank::{conformal_quantile, conformal_quantiles, conformal_quantiles_by_g
 pub use report::Report;
 pub use risk::Order;
 pub use select::Real;
-pub use summary::Summary;
+pub use summary::{Summary, score_quartiles};
 pub use threshold::{Target, Threshold, Unit};
 pub use units::Column;
