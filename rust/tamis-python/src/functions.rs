@@ -2,6 +2,7 @@
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 
 use crate::array::{Rows, Scores, doubles_out, items, scores_out, vector, with_rows, with_scores};
 use crate::detach::maybe_detach;
@@ -101,15 +102,15 @@ pub(crate) fn conformal_pvalue<'py>(
 /// Minimum, quartiles and maximum of the finite scores; None without one.
 #[pyfunction]
 #[pyo3(name = "_score_quartiles")]
-pub(crate) fn score_quartiles(
-    py: Python<'_>,
-    scores: &Bound<'_, PyAny>,
-) -> PyResult<Option<(f64, f64, f64, f64, f64)>> {
+pub(crate) fn score_quartiles<'py>(
+    py: Python<'py>,
+    scores: &Bound<'py, PyAny>,
+) -> PyResult<Option<Bound<'py, PyTuple>>> {
     let scores = Scores::extract("scores", scores)?;
     let quartiles = with_scores!(&scores, |scores| maybe_detach(py, size_of_val(scores), || {
         tamis::score_quartiles(scores)
     }));
-    Ok(quartiles.map(Into::into))
+    quartiles.map(|quartiles| PyTuple::new(py, quartiles)).transpose()
 }
 
 /// Joins spans (document, start, end) that overlap or touch.
