@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 STAMPS := .stamps
 RUST := $(shell find rust benches/rust -name '*.rs' -o -name Cargo.toml 2>/dev/null) Cargo.toml Cargo.lock
-LINTED := python tests models benches
+LINTED := python tests models benches examples
 # For bench-peers: the side-by-side scripts; see CONTRIBUTING.md.
 BENCH ?= ../shared/bench
 export CARGO_TERM_COLOR ?= auto
@@ -33,6 +33,7 @@ $(STAMPS)/venv: pyproject.toml models/requirements.txt
 	@echo "setting up $(VENV)"
 	@$(PIP) install -r models/requirements.txt
 	@$(PIP) install 'maturin>=1.14,<2' 'numpy>=1.26,<3' 'tqdm>=4.66' 'tokenizers>=0.20,<0.24' 'bm25s>=0.2,<0.4' 'matplotlib>=3.8,<4' 'rich>=13' \
+	  'fastapi>=0.120,<1' 'uvicorn>=0.38,<1' 'httpx>=0.28,<1' \
 	  'pytest>=9' 'pytest-benchmark>=5.2' 'hypothesis>=6.100' 'mypy>=2' 'ruff>=0.15'
 	@touch $@
 
