@@ -19,10 +19,10 @@ _ := $(shell \
   test -e $(STAMPS)/model && ! $(FINE) 'from tamis.models import find_model; m = find_model("minilm"); [m.verified(f) for f in m.files]' 2>/dev/null \
     && rm -f $(STAMPS)/model)
 
-.PHONY: help setup demo test test-rust test-python models test-models lint fmt bench bench-peers fuzz wheel ci clean
+.PHONY: help setup demo test test-rust test-python models test-models lint fmt bench bench-peers bench-serving fuzz wheel ci clean
 
 help: ## this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
 
 # A stamp is touched only after its step succeeded, so a broken set-up is mended by running the same target again.
 $(STAMPS)/venv: pyproject.toml models/requirements.txt
@@ -87,8 +87,11 @@ $(BENCH)/bench_chunking.py:
 
 bench-peers: $(BENCH)/bench_chunking.py wheel ## tamis beside its peers, the built wheel installed with them; writes benches/results
 	@$(PYTHON) benches/peers/environment.py --bench "$(BENCH)" --wheels dist --python "$(PEERS_PYTHON)"
-	@benches/peers/.env/venv/bin/python benches/peers/run.py --bench "$(BENCH)" --arguments="$(BENCH_ARGS)" \
+	@PYTHONPATH=benches benches/peers/.env/venv/bin/python benches/peers/run.py --bench "$(BENCH)" --arguments="$(BENCH_ARGS)" \
 	  $(if $(FULL),--full) $(BENCHES)
+
+bench-serving: setup models wheel ## calls from threads and an event loop, memory, the example service, start-up
+	@PYTHONPATH=benches $(BIN)/python benches/serving/measure.py $(PARTS)
 
 fuzz: ## any text through the chunker for a minute; needs a nightly compiler and cargo-fuzz, else says so
 	@if cargo +nightly fuzz --version >/dev/null 2>&1; then cd fuzz && cargo +nightly fuzz run chunk -- -max_total_time=60; \
