@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 STAMPS := .stamps
 RUST := $(shell find rust benches/rust -name '*.rs' -o -name Cargo.toml 2>/dev/null) Cargo.toml Cargo.lock
-LINTED := python tests models benches
+LINTED := python tests models benches examples
 # For bench-peers: the side-by-side scripts; see CONTRIBUTING.md.
 BENCH ?= ../shared/bench
 export CARGO_TERM_COLOR ?= auto
@@ -19,10 +19,10 @@ _ := $(shell \
   test -e $(STAMPS)/model && ! $(FINE) 'from tamis.models import find_model; m = find_model("minilm"); [m.verified(f) for f in m.files]' 2>/dev/null \
     && rm -f $(STAMPS)/model)
 
-.PHONY: help setup demo test test-rust test-python models test-models lint fmt bench bench-peers fuzz wheel ci clean
+.PHONY: help setup demo test test-rust test-python models test-models lint fmt bench bench-peers bench-serving fuzz wheel ci clean
 
 help: ## this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
 
 # A stamp is touched only after its step succeeded, so a broken set-up is mended by running the same target again.
 $(STAMPS)/venv: pyproject.toml models/requirements.txt
@@ -33,6 +33,7 @@ $(STAMPS)/venv: pyproject.toml models/requirements.txt
 	@echo "setting up $(VENV)"
 	@$(PIP) install -r models/requirements.txt
 	@$(PIP) install 'maturin>=1.14,<2' 'numpy>=1.26,<3' 'tqdm>=4.66' 'tokenizers>=0.20,<0.24' 'bm25s>=0.2,<0.4' 'matplotlib>=3.8,<4' 'rich>=13' \
+	  'fastapi>=0.120,<1' 'uvicorn>=0.38,<1' 'httpx>=0.28,<1' \
 	  'pytest>=9' 'pytest-benchmark>=5.2' 'hypothesis>=6.100' 'mypy>=2' 'ruff>=0.15'
 	@touch $@
 
@@ -86,8 +87,11 @@ $(BENCH)/bench_chunking.py:
 
 bench-peers: $(BENCH)/bench_chunking.py wheel ## tamis beside its peers, the built wheel installed with them; writes benches/results
 	@$(PYTHON) benches/peers/environment.py --bench "$(BENCH)" --wheels dist --python "$(PEERS_PYTHON)"
-	@benches/peers/.env/venv/bin/python benches/peers/run.py --bench "$(BENCH)" --arguments="$(BENCH_ARGS)" \
+	@PYTHONPATH=benches benches/peers/.env/venv/bin/python benches/peers/run.py --bench "$(BENCH)" --arguments="$(BENCH_ARGS)" \
 	  $(if $(FULL),--full) $(BENCHES)
+
+bench-serving: setup models wheel ## calls from threads and an event loop, memory, the example service, start-up
+	@PYTHONPATH=benches $(BIN)/python benches/serving/measure.py $(PARTS)
 
 fuzz: ## any text through the chunker for a minute; needs a nightly compiler and cargo-fuzz, else says so
 	@if cargo +nightly fuzz --version >/dev/null 2>&1; then cd fuzz && cargo +nightly fuzz run chunk -- -max_total_time=60; \

@@ -7,10 +7,8 @@ rows. Run in the environment that `environment.py` makes.
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
 import os
-import platform
 import shlex
 import subprocess
 import sys
@@ -18,11 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import environment
+import machine
 import summary
-import tamis
 
 HERE = Path(__file__).resolve().parent
-RESULTS = HERE.parent / "results"
 
 # What takes minutes and says little is left out, unless --full.
 BRIEF = {
@@ -34,41 +31,10 @@ BENCHES = ("chunking", "fresh", "scoring", "calibration", "endtoend", "startup")
 TAKES_CORPUS = ("chunking", "fresh", "endtoend")
 
 
-def git(*arguments: str) -> str:
-    """What git answers about this repository."""
-    command = ["git", "-C", str(HERE), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-
-
-def cpu() -> str:
-    """The processor's name."""
-    try:
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf8").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    except OSError:
-        pass
-    return platform.processor() or "unknown"
-
-
 def header(benches: list[str], arguments: list[str]) -> dict[str, Any]:
     """Says what was measured, where and when."""
     record = json.loads(environment.PEERS.read_text(encoding="utf8"))
-    changed = git("status", "--porcelain", "--", ":/", ":!/benches/results")
-    return {
-        "bench": "header",
-        "commit": git("rev-parse", "--short=12", "HEAD"),
-        "dirty": bool(changed),
-        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "machine": {
-            "cpu": cpu(),
-            "cores": os.cpu_count(),
-            "load": round(os.getloadavg()[0], 2),
-            "system": platform.system(),
-            "arch": platform.machine(),
-        },
-        "python": platform.python_version(),
-        "tamis": tamis.__version__,
+    return machine.header() | {
         "benches": benches,
         "arguments": arguments,
         "peers": {row["peer"]: row["version"] for row in record["peers"] if row["version"]},
@@ -109,9 +75,7 @@ def main() -> None:
         parser.error(f"no bench {unknown[0]}; there are {', '.join(BENCHES)}")
     extra = shlex.split(options.arguments)
     head = header(benches, extra)
-    RESULTS.mkdir(exist_ok=True)
-    suffix = "-dirty" if head["dirty"] else ""
-    path = RESULTS / f"peers-{head['commit']}{suffix}.jsonl"
+    path = machine.results_file("peers", head)
     scripts = options.bench.resolve()
     # They slow a current numpy down.
     clean = {k: v for k, v in os.environ.items() if not k.startswith("OPENBLAS_")}

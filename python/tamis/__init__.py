@@ -4,11 +4,6 @@
 resolved when it is first used (PEP 562).
 """
 
-from __future__ import annotations
-
-import importlib
-from typing import TYPE_CHECKING, Any
-
 from tamis._tamis import (
     Calibration,
     CalibrationFileError,
@@ -32,7 +27,11 @@ from tamis._tamis import (
     cosine_scores,
 )
 
+# As type checkers read it. typing and importlib would be most of the time that this import takes.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from tamis.calibration import calibrate
     from tamis.encoder import Encoder, OnnxEncoder
     from tamis.evaluation import Evaluation, evaluate
@@ -111,11 +110,13 @@ if _debug_build:
     )
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     module = _LAZY.get(name)
     if module is None:
         raise AttributeError(f"module 'tamis' has no attribute {name!r}")
-    value = getattr(importlib.import_module(module), name)
+    from importlib import import_module
+
+    value = getattr(import_module(module), name)
     globals()[name] = value
     return value
 

@@ -777,6 +777,14 @@ class Threshold:
         """
 
     @property
+    def candidates_range(self) -> tuple[float, float] | None:
+        """1st and 99th percentile of the number of candidates per calibration query; None when
+        unknown.
+
+        A request with fewer or more candidates is not like those the threshold was made from.
+        """
+
+    @property
     def keeps_everything(self) -> bool:
         """Whether every score is kept."""
 
@@ -963,7 +971,7 @@ class Threshold:
     @staticmethod
     def _rebuild(
         numbers: tuple[float, float, str | None, str | None, str | None, str | None, int, int],
-        names: tuple[_IdentityOut, _IdentityOut, str | None],
+        origin: tuple[_IdentityOut, _IdentityOut, str | None, tuple[float, float] | None],
     ) -> Threshold:
         """The inverse of pickling."""
 
@@ -1299,6 +1307,16 @@ def conformal_pvalue(score: float, scores: _Numbers, u: float | None = None) -> 
 def conformal_pvalue(
     score: _Numbers, scores: _Numbers, u: float | _Numbers | None = None
 ) -> NDArray[np.float64]: ...
+def _score_quartiles(scores: _Numbers) -> tuple[float, float, float, float, float] | None:
+    """Minimum, quartiles and maximum of the finite scores; None without one.
+
+    For each level p the ceil(p n)-th smallest of n.
+
+    Notes
+    -----
+    Cost: O(n), no copy of an array of float32 or float64 unless a score is not finite.
+    """
+
 def _merge_spans(spans: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
     """Joins spans (document, start, end) that overlap or touch.
 

@@ -7,11 +7,12 @@ import warnings
 from collections.abc import Mapping
 from importlib import metadata
 
-from tamis._tamis import __version__
+from tamis._tamis import Threshold, __version__
 
 # What is compared at use. The rest of a file's environment is for people.
 _COMPARED = ("tamis", "runtime", "machine")
 _warned: set[tuple[str, str, str]] = set()
+_warned_of_candidates: set[str | None] = set()
 
 
 def record(known: Mapping[str, str]) -> dict[str, str]:
@@ -42,6 +43,29 @@ def warn_of_differences(recorded: Mapping[str, str]) -> None:
             "digits. Recalibrate if they differ by more",
             stacklevel=3,
         )
+
+
+def warn_of_candidates(n_candidates: int, threshold: Threshold) -> None:
+    """Warn of a request unlike the calibration's, once per process and calibration.
+
+    Where the host makes exceptions of warnings it is logged: it must not fail the request.
+    """
+    calibration_id, known = threshold.calibration_id, threshold.candidates_range
+    if calibration_id in _warned_of_candidates or known is None:
+        return
+    _warned_of_candidates.add(calibration_id)
+    low, high = known
+    message = (
+        f"a request has {n_candidates} candidates, the calibration's had {low:g} to {high:g} (1st "
+        "to 99th percentile): what is promised is about requests like those. Said once; "
+        "FilterResult.stats.outside_candidates_range says it of each request"
+    )
+    try:
+        warnings.warn(message, stacklevel=4)
+    except UserWarning:
+        import logging
+
+        logging.getLogger("tamis").warning(message)
 
 
 def _here(field: str, was: str) -> str | None:

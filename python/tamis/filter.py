@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from time import perf_counter_ns
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tamis._tamis import Calibration, Chunker, Threshold
+from tamis.callback import Callback
 from tamis.encoder import TextTooLongError
-from tamis.environment import warn_of_differences
-from tamis.result import FilterResult
-from tamis.scorer import Identity, QueryTooLongError, Scorer, rebuild
+from tamis.environment import warn_of_candidates, warn_of_differences
+from tamis.result import FilterResult, is_outside
+from tamis.scorer import Identity, QueryTooLongError, Scored, Scorer, rebuild
 
 
 class Filter:
@@ -30,19 +32,33 @@ class Filter:
         Likewise.
     allow_keep_all : bool
         Accept an infinite threshold, which keeps everything.
+    on_result : callable, optional
+        Called with each `FilterResult` before it is returned, on the caller's thread: for metrics,
+        from `FilterResult.stats`. It adds its own time to the request and should not wait; several
+        threads may be in it at once. An `Exception` that it raises never reaches the request: the
+        first is logged as an error by the logger "tamis", later ones at level debug. A call that
+        itself raises has no result.
 
     Raises
     ------
+    TypeError
+        `on_result` is not callable, or a coroutine function.
     IdentityMismatch
         Scorer or chunker is not the calibrated one; names the fields and both values.
     ValueError
         The threshold is infinite; says how many topics are needed.
 
+    Warns
+    -----
+    UserWarning
+        At a request, once per process and calibration: it has fewer or more candidates than 98 in
+        100 of the calibration's queries; `FilterStats.outside_candidates_range` says so of each.
+
     Notes
     -----
     What is promised holds for snippets that retrieval returned, on average over new units of the
     threshold's kind (marginally), if they are exchangeable with the calibration set. Safe to share
-    between threads and to pickle, if the scorer is.
+    between threads and to pickle, if scorer and `on_result` are.
     """
 
     def __init__(
@@ -52,6 +68,7 @@ class Filter:
         chunker: Chunker | Identity | None = None,
         *,
         allow_keep_all: bool = False,
+        on_result: Callable[[FilterResult], object] | None = None,
     ) -> None:
         if not isinstance(threshold, Threshold):
             hint = "; use Calibration.threshold(alpha) or Threshold.fixed(value)"
@@ -63,6 +80,8 @@ class Filter:
         self.threshold = threshold
         self.scorer = scorer
         self.chunker = chunker
+        self._candidates_range = threshold.candidates_range
+        self._on_result = None if on_result is None else Callback("on_result", on_result)
 
     @classmethod
     def load(
@@ -76,6 +95,7 @@ class Filter:
         on_long: Literal["error", "truncate"] = "error",
         model: str | os.PathLike[str] | None = None,
         allow_keep_all: bool = False,
+        on_result: Callable[[FilterResult], object] | None = None,
     ) -> Filter:
         """A filter from a calibration file.
 
@@ -94,6 +114,8 @@ class Filter:
             For a rebuilt scorer: its model, where it is not an installed one.
         allow_keep_all : bool
             Accept an infinite threshold.
+        on_result : callable, optional
+            As for `Filter`.
 
         Warns
         -----
@@ -109,7 +131,7 @@ class Filter:
                 chunker = Chunker(known.get("max_chars"), known.get("overlap"))
         if scorer is None and calibration.scorer is not None:
             scorer = rebuild(calibration.scorer, on_long, model)
-        return cls(threshold, scorer, chunker, allow_keep_all=allow_keep_all)
+        return cls(threshold, scorer, chunker, allow_keep_all=allow_keep_all, on_result=on_result)
 
     def __repr__(self) -> str:
         return f"Filter({self.threshold!r})"
@@ -137,6 +159,7 @@ class Filter:
             A blank query; a query, or a snippet of a document, longer than the encoder reads,
             naming it; a lone surrogate.
         """
+        begin = perf_counter_ns()
         if not isinstance(query, str):
             raise TypeError(f"query must be a str, got {type(query).__name__}")
         if not query.strip():
@@ -155,57 +178,72 @@ class Filter:
             raise ValueError(
                 f"query holds a lone surrogate at {error.start} and is no Unicode text"
             ) from None
+        chunking = perf_counter_ns()
         try:
             snippets = chunker.chunk_many(documents)
         except (TypeError, ValueError) as error:
             # The chunker's own argument is called texts.
             raise type(error)(str(error).replace("texts", "documents", 1)) from None
         texts = snippets.texts()
-        scores, truncated, long_query, reasons = self._score(query, texts, snippets)
+        scoring = perf_counter_ns()
+        scored, reasons = self._score(query, texts, snippets)
+        scores = scored.scores
+        keeping = perf_counter_ns()
         failed = ~np.isfinite(scores)
         scores = np.where(failed, np.nan, scores)
         keep = scores.astype(np.float64) <= self.threshold.value + self.threshold.slack
-        return FilterResult(
+        kept_indices = np.flatnonzero(keep | failed)
+        end = perf_counter_ns()
+        result = FilterResult(
             items=snippets,
             scores=scores,
-            kept_indices=np.flatnonzero(keep | failed),
+            kept_indices=kept_indices,
             threshold=self.threshold,
-            truncated=truncated,
-            query_truncated=long_query,
+            truncated=len(scored.truncated),
+            query_truncated=scored.query_truncated,
             failed=int(failed.sum()),
             reasons=reasons,
             documents=list(documents),
+            stage_ns=(
+                scoring - chunking,
+                scored.encode_ns,
+                keeping - scoring - scored.encode_ns,
+                end - keeping,
+                perf_counter_ns() - begin,
+            ),
         )
+        return self._told(result)
 
-    def _score(
-        self, query: str, texts: list[str], snippets: Any
-    ) -> tuple[NDArray[Any], int, bool, tuple[str, ...]]:
+    def _score(self, query: str, texts: list[str], snippets: Any) -> tuple[Scored, tuple[str, ...]]:
+        """Scores, all NaN where the scorer failed, and the reasons of failures."""
         if not texts:
-            return np.empty(0, np.float32), 0, False, ()
+            return Scored(np.empty(0, np.float32), ()), ()
         scorer: Any = self.scorer
         nothing = np.full(len(texts), np.nan, np.float32)
         try:
             if hasattr(scorer, "score_counted"):
                 scored = scorer.score_counted(query, texts)
-                scores, truncated = np.asarray(scored.scores), len(scored.truncated)
+                scores, truncated = np.asarray(scored.scores), tuple(scored.truncated)
                 long_query = bool(getattr(scored, "query_truncated", False))
+                encode_ns = int(getattr(scored, "encode_ns", 0))
             else:
-                scores, truncated = np.asarray(scorer.score(query, texts)), 0
-                long_query = False
+                scores, truncated = np.asarray(scorer.score(query, texts)), ()
+                long_query, encode_ns = False, 0
         except QueryTooLongError:
             raise
         except TextTooLongError as error:
             document = snippets[error.index].document if error.index < len(texts) else None
             raise ValueError(f"document {document}: {error}") from error
         except Exception as error:  # fail open: nothing is lost because a scorer broke
-            return nothing, 0, False, (f"{type(error).__name__}: {error}",)
+            return Scored(nothing, ()), (f"{type(error).__name__}: {error}",)
         if scores.shape != (len(texts),) or scores.dtype.kind not in "fiu":
             wrong = f"the scorer gave {scores.dtype} of shape {scores.shape}"
-            return nothing, truncated, long_query, (wrong,)
-        scores = scores.astype(np.float64) if scores.dtype.kind != "f" else scores
+            return Scored(nothing, truncated, long_query, encode_ns), (wrong,)
+        if scores.dtype not in (np.float64, np.float32, np.float16):
+            scores = scores.astype(np.float64)
         bad = int((~np.isfinite(scores)).sum())
         reasons = (f"{bad} scores are not finite",) if bad else ()
-        return scores, truncated, long_query, reasons
+        return Scored(scores, truncated, long_query, encode_ns), reasons
 
     def filter_vectors(
         self,
@@ -241,8 +279,10 @@ class Filter:
         -----
         Scores and decisions are made here; everything else of the result when it is asked for.
         """
+        begin = perf_counter_ns()
         indices, scores = self.threshold._select_scored(query_vector, matrix, unit_rows, threads)
-        return self._result(scores, indices, items)
+        score_ns = perf_counter_ns() - begin
+        return self._told(self._result(scores, indices, items, begin, score_ns=score_ns))
 
     def filter_scores(self, scores: Any, items: Sequence[Any] | None = None) -> FilterResult:
         """Filter by nonconformity scores that you hold already (lower is more relevant).
@@ -259,27 +299,49 @@ class Filter:
         ValueError
             A score is not finite (named by its position), or items are not n.
         """
+        begin = perf_counter_ns()
         if not isinstance(scores, np.ndarray):
             # Read once: it may be a generator.
             scores = list(scores) if not isinstance(scores, (str, bytes)) else scores
+        keeping = perf_counter_ns()
         indices = self.threshold.keep(scores)
+        keep_ns = perf_counter_ns() - keeping
         # A copy, so that a later write to the caller's array does not change the result.
         own = np.array(scores) if isinstance(scores, np.ndarray) else np.array(scores, np.float64)
-        return self._result(own, indices, items)
+        return self._told(self._result(own, indices, items, begin, keep_ns=keep_ns))
 
     def _result(
-        self, scores: NDArray[Any], indices: Any, items: Sequence[Any] | None
+        self,
+        scores: NDArray[Any],
+        indices: Any,
+        items: Sequence[Any] | None,
+        begin: int,
+        score_ns: int = 0,
+        keep_ns: int = 0,
     ) -> FilterResult:
         if items is None:
             items = range(len(scores))
         elif len(items) != len(scores):
             raise ValueError(f"items has {len(items)} entries, there are {len(scores)} scores")
+        stage_ns = (0, 0, score_ns, keep_ns, perf_counter_ns() - begin)
         # A frozen dataclass sets field by field, which costs more than selecting among a few rows.
         # Fields that are not set here read as their defaults.
         result = object.__new__(FilterResult)
         result.__dict__.update(
-            items=items, scores=scores, kept_indices=indices, threshold=self.threshold
+            items=items,
+            scores=scores,
+            kept_indices=indices,
+            threshold=self.threshold,
+            stage_ns=stage_ns,
         )
+        return result
+
+    def _told(self, result: FilterResult) -> FilterResult:
+        """The result, after whoever asked for it has been told."""
+        if is_outside(len(result), self._candidates_range):
+            warn_of_candidates(len(result), self.threshold)
+        if self._on_result is not None:
+            self._on_result(result)
         return result
 
 

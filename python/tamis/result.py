@@ -10,9 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._tamis import Snippet, Snippets, Threshold, _merge_spans
+from tamis._tamis import Snippet, Snippets, Threshold, _merge_spans, _score_quartiles
 
-_LEVELS = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+def is_outside(n_candidates: int, candidates_range: tuple[float, float] | None) -> bool:
+    """Whether a request has fewer or more candidates than the calibration's queries."""
+    if candidates_range is None:
+        return False
+    return not candidates_range[0] <= n_candidates <= candidates_range[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +43,25 @@ class Passage:
 class FilterStats:
     """What happened to one request, for logs and dashboards. No text.
 
+    Each field is one number or name, the same on every path; `dataclasses.asdict` makes a row of
+    them. Two requests with the same outcome are equal, whatever time they took.
+
     Attributes
     ----------
     n_candidates, n_kept : int
+        Candidates given (or cut from the documents), and those kept.
+    candidates_range : tuple of float or None
+        1st and 99th percentile of the number of candidates per calibration query; None where the
+        threshold does not know it (fixed, or calibrated without irrelevant candidates).
+    outside_candidates_range : bool
+        `n_candidates` lies outside of that range: a request unlike those of the calibration. False
+        where it is not known.
     best_score : float or None
         Lowest finite score; None without one.
     score_quantiles : tuple of float or None
-        Order statistics of the finite scores at 0, .25, .5, .75, 1.
+        Order statistics of the finite scores at 0, .25, .5, .75, 1; None without one.
+    threshold, slack : float
+        A candidate is kept if its score is at most their sum.
     keeps_everything : bool
         The threshold is infinite.
     truncated : int
@@ -55,14 +72,26 @@ class FilterStats:
         Snippets kept because scoring them failed.
     reasons : tuple of str
         Why, each once.
-    calibration_id, alpha, unit : str or None
-        Of the threshold; None for a fixed one.
+    calibration_id, alpha, delta, unit, target : str or None
+        Of the threshold; None for a fixed one, `delta` also for a promise in the mean.
+    chunk_ns, encode_ns, score_ns, keep_ns : int
+        Nanoseconds (of a monotonic clock) for cutting documents, encoding query and snippets,
+        scoring, and comparing with the threshold. 0 for a stage that the call does not have. On
+        vectors scores are compared as they arise: `score_ns` is for both. A scorer that does not
+        count its encoding has it in `score_ns`.
+    total_ns : int
+        Nanoseconds of the whole call up to its result, checks of the input included, `on_result`
+        not.
     """
 
     n_candidates: int
     n_kept: int
+    candidates_range: tuple[float, float] | None
+    outside_candidates_range: bool
     best_score: float | None
     score_quantiles: tuple[float, ...] | None
+    threshold: float
+    slack: float
     keeps_everything: bool
     truncated: int
     query_truncated: bool
@@ -70,7 +99,14 @@ class FilterStats:
     reasons: tuple[str, ...]
     calibration_id: str | None
     alpha: str | None
+    delta: str | None
     unit: str | None
+    target: str | None
+    chunk_ns: int = field(compare=False)
+    encode_ns: int = field(compare=False)
+    score_ns: int = field(compare=False)
+    keep_ns: int = field(compare=False)
+    total_ns: int = field(compare=False)
 
 
 @dataclass(frozen=True)
@@ -97,6 +133,8 @@ class FilterResult:
     failed: int = 0
     reasons: tuple[str, ...] = ()
     documents: Sequence[str] | None = field(default=None, repr=False)
+    # Chunking, encoding, scoring, keeping, in all.
+    stage_ns: tuple[int, int, int, int, int] = field(default=(0, 0, 0, 0, 0), repr=False)
 
     @cached_property
     def kept(self) -> list[Any]:
@@ -116,22 +154,34 @@ class FilterResult:
 
     @cached_property
     def stats(self) -> FilterStats:
-        """Counts and identities of this request. O(n log n), computed when asked for."""
-        finite = np.sort(self.scores[np.isfinite(self.scores)].astype(np.float64))
-        places = [max(int(np.ceil(level * len(finite))), 1) - 1 for level in _LEVELS]
+        """Counts, times and identities of this request. O(n), computed when asked for."""
+        threshold = self.threshold
+        quartiles = _score_quartiles(self.scores)
+        chunk_ns, encode_ns, score_ns, keep_ns, total_ns = self.stage_ns
         return FilterStats(
             n_candidates=len(self.scores),
             n_kept=len(self.kept_indices),
-            best_score=float(finite[0]) if len(finite) else None,
-            score_quantiles=tuple(finite[places].tolist()) if len(finite) else None,
-            keeps_everything=self.threshold.keeps_everything,
+            candidates_range=threshold.candidates_range,
+            outside_candidates_range=is_outside(len(self.scores), threshold.candidates_range),
+            best_score=None if quartiles is None else quartiles[0],
+            score_quantiles=quartiles,
+            threshold=threshold.value,
+            slack=threshold.slack,
+            keeps_everything=threshold.keeps_everything,
             truncated=self.truncated,
             query_truncated=self.query_truncated,
             degraded=self.failed,
             reasons=self.reasons,
-            calibration_id=self.threshold.calibration_id,
-            alpha=self.threshold.alpha,
-            unit=self.threshold.unit,
+            calibration_id=threshold.calibration_id,
+            alpha=threshold.alpha,
+            delta=threshold.delta,
+            unit=threshold.unit,
+            target=threshold.target,
+            chunk_ns=chunk_ns,
+            encode_ns=encode_ns,
+            score_ns=score_ns,
+            keep_ns=keep_ns,
+            total_ns=total_ns,
         )
 
     def passages(self) -> list[Passage]:

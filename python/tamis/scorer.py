@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
+from time import perf_counter_ns
 from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -58,11 +59,14 @@ class Scored:
         Positions of the snippets whose end the encoder did not read.
     query_truncated : bool
         Whether it did not read the query's end.
+    encode_ns : int
+        Nanoseconds of the time spent that went into encoding.
     """
 
     scores: Scores
     truncated: tuple[int, ...]
     query_truncated: bool = False
+    encode_ns: int = 0
 
 
 class QueryTooLongError(ValueError):
@@ -123,12 +127,15 @@ class EmbeddingScorer:
 
     def score_counted(self, query: str, snippets: Sequence[str]) -> Scored:
         """As `score`, and says which snippets were truncated."""
+        begin = perf_counter_ns()
         try:
             query_vector, long_query = encode(self.encoder, [query], "query")
         except TextTooLongError as error:
             raise QueryTooLongError(error.n_tokens, error.max_tokens) from None
         vectors, truncated = encode(self.encoder, snippets, "passage")
-        return Scored(score_vectors(query_vector[0], vectors), truncated, bool(long_query))
+        encode_ns = perf_counter_ns() - begin
+        scores = score_vectors(query_vector[0], vectors)
+        return Scored(scores, truncated, bool(long_query), encode_ns)
 
 
 def identity_of(encoder: object) -> dict[str, object]:

@@ -261,8 +261,7 @@ impl PyCalibration {
     /// 1st and 99th percentile of the number of candidates per query; None when unknown.
     #[getter]
     fn candidates_range(&self) -> Option<(f64, f64)> {
-        let summary = self.core().summary().per_query.as_ref()?;
-        Some((summary.at(10)?, summary.at(990)?))
+        self.core().candidates_range()
     }
 
     /// What the scores were made by.

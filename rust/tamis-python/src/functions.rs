@@ -2,6 +2,7 @@
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 
 use crate::array::{Codes, Embedding, Pair, Scores, doubles_out, items, scores_out, with_pair, with_scores};
 use crate::detach::maybe_detach;
@@ -157,6 +158,20 @@ pub(crate) fn conformal_pvalue<'py>(
         Some(_) => Ok(p[0].into_pyobject(py)?.into_any()),
         None => Ok(doubles_out(py, p)),
     }
+}
+
+/// Minimum, quartiles and maximum of the finite scores; None without one.
+#[pyfunction]
+#[pyo3(name = "_score_quartiles")]
+pub(crate) fn score_quartiles<'py>(
+    py: Python<'py>,
+    scores: &Bound<'py, PyAny>,
+) -> PyResult<Option<Bound<'py, PyTuple>>> {
+    let scores = Scores::extract("scores", scores)?;
+    let quartiles = with_scores!(&scores, |scores| maybe_detach(py, size_of_val(scores), || {
+        tamis::score_quartiles(scores)
+    }));
+    quartiles.map(|quartiles| PyTuple::new(py, quartiles)).transpose()
 }
 
 /// Joins spans (document, start, end) that overlap or touch.

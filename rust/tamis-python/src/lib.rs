@@ -29,7 +29,7 @@ mod _tamis {
     #[pymodule_export]
     use super::functions::{
         conformal_pvalue, conformal_quantile, conformal_quantiles, conformal_quantiles_by_group,
-        conformal_rank, cosine_scores, merge_spans,
+        conformal_rank, cosine_scores, merge_spans, score_quartiles,
     };
     #[pymodule_export]
     use super::report::{PyDesignEffect, PyReport};

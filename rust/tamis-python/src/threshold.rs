@@ -35,11 +35,12 @@ type Numbers<'py> = (
     u64,
     u64,
 );
-/// The pickled state: scorer, chunker, calibration id.
-type Names<'py> = (
+/// The pickled state: scorer, chunker, calibration id, range of candidates.
+type Origin<'py> = (
     Option<Bound<'py, PyAny>>,
     Option<Bound<'py, PyAny>>,
     Option<String>,
+    Option<(f64, f64)>,
 );
 
 /// Where a threshold comes from.
@@ -136,6 +137,12 @@ impl PyThreshold {
             .n_units_needed()
             .map(|n| int.call1((n.to_string(),)))
             .transpose()
+    }
+
+    /// 1st and 99th percentile of the number of candidates per calibration query; None when unknown.
+    #[getter]
+    fn candidates_range(&self) -> Option<(f64, f64)> {
+        self.core.candidates_range
     }
 
     /// Whether every score is kept.
@@ -302,6 +309,7 @@ impl PyThreshold {
                 identity_out(py, core.scorer.as_ref())?,
                 identity_out(py, core.chunker.as_ref())?,
                 self.id(),
+                core.candidates_range,
             ),
         );
         let rebuild = py.get_type::<Self>().getattr("_rebuild")?;
@@ -311,9 +319,9 @@ impl PyThreshold {
     /// The inverse of pickling.
     #[staticmethod]
     #[pyo3(name = "_rebuild")]
-    fn rebuild(numbers: Numbers<'_>, names: Names<'_>) -> PyResult<Self> {
+    fn rebuild(numbers: Numbers<'_>, origin: Origin<'_>) -> PyResult<Self> {
         let (value, slack, alpha, delta, unit_name, target, n_cal, n_units) = numbers;
-        let (scorer, chunker, id) = names;
+        let (scorer, chunker, id, candidates_range) = origin;
         let mut core = tamis::Threshold::fixed(value).map_err(BorderError)?;
         core.slack = slack;
         core.alpha = alpha.map(|alpha| level("alpha", &alpha)).transpose()?;
@@ -327,6 +335,7 @@ impl PyThreshold {
             }
         });
         (core.n_cal, core.n_units) = (n_cal, n_units);
+        core.candidates_range = candidates_range;
         core.scorer = identity("scorer", scorer.as_ref())?;
         core.chunker = identity("chunker", chunker.as_ref())?;
         Ok(Self {

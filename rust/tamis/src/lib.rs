@@ -30,7 +30,8 @@ pub use conformal::{
     Calibration, Candidates, Column, Declaration, DesignEffect, Direction, Evidence, GroupNumber, Identity,
     Input, LabelledSpans, Level, Order, Positives, Queries, Real, Report, Scalar, Summary, Target, Threshold,
     Unit, conformal_pvalue, conformal_pvalue_randomised, conformal_pvalues, conformal_quantile,
-    conformal_quantile_by, conformal_quantiles, conformal_quantiles_by_group, conformal_rank, sorted_scores,
+    conformal_quantile_by, conformal_quantiles, conformal_quantiles_by_group, conformal_rank,
+    score_quartiles, sorted_scores,
 };
 pub use cosine::{Element, Float, Kernel, Rows, Scoring, cosine_scores, cosine_scores_into};
 pub use error::{Error, Result};

@@ -141,6 +141,12 @@ impl Calibration {
         &self.summary
     }
 
+    /// 1st and 99th percentile of the number of candidates per query, where irrelevant candidates were given.
+    pub fn candidates_range(&self) -> Option<(f64, f64)> {
+        let summary = self.summary.per_query.as_ref()?;
+        Some((summary.at(10)?, summary.at(990)?))
+    }
+
     /// The check of the scores' direction.
     pub fn direction(&self) -> &Direction {
         &self.direction

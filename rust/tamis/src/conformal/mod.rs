@@ -30,6 +30,6 @@ pub use rank::{
 pub use report::Report;
 pub use risk::Order;
 pub use select::{GroupNumber, Real};
-pub use summary::Summary;
+pub use summary::{Summary, score_quartiles};
 pub use threshold::{Target, Threshold, Unit};
 pub use units::Column;

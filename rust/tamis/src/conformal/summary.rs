@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::select::{Real, kth_smallest_each};
+
 /// The levels of every summary, in per mille: minimum, 1 %, 5 %, 10 %, quartiles, 90 %, 95 %, 99 %, maximum.
 pub(crate) const PER_MILLE: [u64; 11] = [0, 10, 50, 100, 250, 500, 750, 900, 950, 990, 1000];
 
@@ -39,6 +41,24 @@ impl Summary {
     }
 }
 
+/// Minimum, quartiles and maximum of the finite scores: for each level the ⌈level·n⌉-th smallest, the smallest for level 0.
+///
+/// `None` without a finite score. O(n); copies the scores only when some are not finite.
+pub fn score_quartiles<T: Real>(scores: &[T]) -> Option<[f64; 5]> {
+    let of = |scores: &[T]| {
+        let n = scores.len();
+        let ks = [1, n.div_ceil(4), n.div_ceil(2), (3 * n).div_ceil(4), n];
+        kth_smallest_each(scores, &ks)
+    };
+    let found = of(scores).or_else(|_| {
+        let finite: Vec<T> = scores.iter().copied().filter(|score| score.finite()).collect();
+        of(&finite)
+    });
+    let found: Vec<f64> = found.ok()?.into_iter().map(crate::Score::widen).collect();
+    let quartiles: [f64; 5] = found.try_into().ok()?;
+    quartiles[0].is_finite().then_some(quartiles)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -54,5 +74,24 @@ mod tests {
         );
         assert_eq!(Summary::of(vec![7.0]).unwrap().values, [7.0; 11]);
         assert_eq!(Summary::of(vec![]), None);
+    }
+
+    #[test]
+    fn quartiles_are_order_statistics_of_the_finite() {
+        for n in [1_u32, 2, 3, 4, 5, 50, 599, 601, 5000] {
+            let scores: Vec<f64> = (0..n).map(|i| f64::from(i * 7919 % n)).collect();
+            let mut sorted = scores.clone();
+            sorted.sort_unstable_by(f64::total_cmp);
+            let at = |per_mille: usize| sorted[(per_mille * sorted.len()).div_ceil(1000).max(1) - 1];
+            let expected = [at(0), at(250), at(500), at(750), at(1000)];
+            assert_eq!(score_quartiles(&scores), Some(expected), "{n}");
+            let mut holes = vec![f64::NAN, f64::INFINITY];
+            holes.extend(&scores);
+            holes.push(f64::NEG_INFINITY);
+            assert_eq!(score_quartiles(&holes), Some(expected), "{n}");
+        }
+        assert_eq!(score_quartiles::<f32>(&[]), None);
+        assert_eq!(score_quartiles(&[f32::NAN]), None);
+        assert_eq!(score_quartiles(&[-0.0_f32]).map(|q| q[0].to_bits()), Some(0));
     }
 }

@@ -80,6 +80,8 @@ pub struct Threshold {
     pub n_cal: u64,
     /// Units with at least one relevant snippet.
     pub n_units: u64,
+    /// 1st and 99th percentile of the number of candidates per calibration query, where known.
+    pub candidates_range: Option<(f64, f64)>,
     /// What scores must be made by.
     pub scorer: Option<Identity>,
     /// What snippets must be cut by.
@@ -105,6 +107,7 @@ impl Threshold {
             target: None,
             n_cal: 0,
             n_units: 0,
+            candidates_range: None,
             scorer: None,
             chunker: None,
         })
@@ -263,6 +266,7 @@ impl Calibration {
             target: Some(target),
             n_cal: self.positives.score.len() as u64,
             n_units,
+            candidates_range: self.candidates_range(),
             scorer: self.scorer.clone(),
             chunker: self.chunker.clone(),
         }
