@@ -432,7 +432,13 @@ def test_a_result_of_vectors_is_a_result_like_any_other() -> None:
     rows = drawn("float32", N, DIM)
     threshold = tamis.Threshold.fixed(1.0)
     result = tamis.Filter(threshold).filter_vectors(rows[0], rows)
-    made = tamis.FilterResult(result.items, result.scores, result.kept_indices, threshold)
+    made = tamis.FilterResult(
+        result.items,
+        result.scores,
+        result.kept_indices,
+        threshold,
+        stage_ns=result.stage_ns,
+    )
     for field in dataclasses.fields(tamis.FilterResult):
         assert getattr(result, field.name) is getattr(made, field.name), field.name
     assert repr(result) == repr(made) and result.stats == made.stats
