@@ -96,21 +96,17 @@ fn is_plain(text: &str, start: usize, stop: usize) -> bool {
         return false;
     }
     let word = &text[from..stop];
-    match bytes[from - 1] {
-        b' ' | b'\n' if letters == 0 => return true,
-        b' ' | b'\n' => {}
-        // What parts a token, and is no part of an address.
-        b'"' | b'(' | b'[' | b'-' | b',' | b':' | b';' | b'*' if letters > 0 => {
-            if is_numeral(word) {
-                return false;
-            }
-        }
-        _ if letters > 0 => return false,
+    let parted = match bytes[from - 1] {
         // What closes, or a space before the terminal: no token.
-        b')' | b']' | b'}' | b'"' => return true,
-        _ => return false,
-    }
-    letters > 1
+        b' ' | b'\n' | b')' | b']' | b'}' | b'"' if letters == 0 => return true,
+        // What parts a token, and is no part of an address.
+        b' ' | b'\n' | b'"' | b'(' | b'[' | b'-' | b',' | b':' | b';' | b'*' => true,
+        _ => false,
+    };
+    parted
+        && letters > 1
+        // Behind a dash it may count an item.
+        && !is_numeral(word)
         && if bytes[stop] == b'.' {
             !kind_of(word).abbreviates() && !lacks_vowels(word)
         } else {

@@ -23,6 +23,9 @@ pub(super) struct SentenceEnds<'a> {
     /// An end found, and held back while only white space follows: that belongs to the sentence before it.
     pending: Option<usize>,
     done: bool,
+    /// Whether nothing is decided at a glance, which must make no difference.
+    #[cfg(test)]
+    looks_closely: bool,
 }
 
 impl<'a> SentenceEnds<'a> {
@@ -34,6 +37,8 @@ impl<'a> SentenceEnds<'a> {
             decided: 0,
             pending: None,
             done: false,
+            #[cfg(test)]
+            looks_closely: false,
         }
     }
 
@@ -43,7 +48,10 @@ impl<'a> SentenceEnds<'a> {
             if hit < self.decided {
                 continue;
             }
-            match glance(self.text, self.start, hit) {
+            let seen = glance(self.text, self.start, hit);
+            #[cfg(test)]
+            let seen = if self.looks_closely { Glance::Unclear } else { seen };
+            match seen {
                 Glance::None => continue,
                 Glance::End(end) if self.goes_on(hit, end) => continue,
                 Glance::End(end) | Glance::Line(end) => return Some(self.begin(end)),
@@ -272,6 +280,87 @@ mod tests {
             any::<char>().prop_map(String::from),
         ], 0..40)) {
             assert_rules(&parts.concat());
+        }
+    }
+
+    fn assert_glances(text: &str) {
+        let mut closely = SentenceEnds::new(text);
+        closely.looks_closely = true;
+        assert_eq!(
+            SentenceEnds::new(text).collect::<Vec<_>>(),
+            closely.collect::<Vec<_>>(),
+            "{text:?}"
+        );
+    }
+
+    /// Before a terminal, the terminal, a gap, and what follows: all that the glance tells apart.
+    const PARTS: [&[&str]; 4] = [
+        &[
+            "word",
+            "Word",
+            "IV",
+            "I",
+            "a",
+            "12",
+            "2020",
+            "Dr",
+            "U.S",
+            "etc",
+            "pH",
+            "Yahoo",
+            ")",
+            "]",
+            "\"",
+            "”",
+            "」",
+            "слово",
+            "млн",
+            "А",
+            "كلمة",
+            "é",
+            "猫",
+            " ",
+            "",
+        ],
+        &[".", "!", "?", "。", "！", "？", "．", "，", "...", "\n"],
+        &[
+            " ", "", "\n", "\n\n", " \n", "\n ", "\r\n", "12", "3", "\"", "” ", " “", " (", ") ", "[",
+        ],
+        &[
+            "A",
+            "Then ",
+            "The word ",
+            "a ",
+            "and ",
+            "iv) ",
+            "iPhone ",
+            "7 ",
+            "Он ",
+            "он ",
+            "ثم",
+            "猫",
+            "の",
+            "- ",
+            "=",
+            ",",
+            "\u{301}",
+            "",
+        ],
+    ];
+
+    fn parts() -> impl Strategy<Value = String> {
+        PARTS
+            .map(|part| prop::sample::select(part.to_vec()))
+            .prop_map(|parts| parts.concat())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(50_000))]
+
+        #[test]
+        fn a_glance_decides_nothing_else(parts in prop::collection::vec(parts(), 1..8)) {
+            assert_glances(&parts.concat());
+            assert_glances(&parts.join(" "));
         }
     }
 
