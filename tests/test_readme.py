@@ -19,9 +19,9 @@ BLOCKS = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
 COMMANDS = re.findall(r"^    tamis (.+?)(?: +#.*)?$", TEXT, re.MULTILINE)
 DOCUMENTS = ("README.md", "DESIGN.md", "CONTRIBUTING.md", "CHANGELOG.md", "models/README.md")
 
-N_BLOCKS = 4
-# The block that serves reads the file that the one before it has written.
-SERVES = 3
+N_BLOCKS = 5
+# The block that serves reads the file that another has written.
+WRITES, SERVES = 2, 4
 N_COMMANDS = 7
 
 needs_model = pytest.mark.skipif(
@@ -73,7 +73,7 @@ def test_there_is_something_to_run() -> None:
 @pytest.mark.parametrize("number", range(N_BLOCKS))
 def test_python_blocks_run(number: int, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     if number == SERVES:
-        exec(compile(BLOCKS[SERVES - 1], "README.md", "exec"), {})
+        exec(compile(BLOCKS[WRITES], "README.md", "exec"), {})
         capsys.readouterr()
     exec(compile(BLOCKS[number], f"README.md, Python block {number + 1}", "exec"), {})
     out = capsys.readouterr().out
