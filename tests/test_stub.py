@@ -20,7 +20,7 @@ ROOT = Path(tamis.__file__).resolve().parents[2]
 STUB = Path(tamis.__file__).with_name("_tamis.pyi")
 ALLOWLIST = Path(__file__).with_name("stubtest-allowlist.txt")
 # Every native class, property, method and function: raise it when the module grows.
-MIN_COMPARED = 94
+MIN_COMPARED = 95
 
 Documented = ast.ClassDef | ast.FunctionDef
 

@@ -12,6 +12,9 @@ Conventions, which hold everywhere:
 - Arrays are borrowed, not copied, where their layout allows it. Another thread must not write to an
   input array during a call. The interpreter's lock is released where the text or rows that are
   touched reach 64 KiB.
+- An embedding is a numpy array, or any object that `tamis.arrays` makes a view of without copying:
+  DLPack in the processor's memory (tensors), buffers (memoryview, array.array), and Arrow arrays
+  (a FixedSizeList of float32, float16 or int8 is a matrix).
 - A bad argument is a `ValueError` or `TypeError` that names it, its index and what was received.
 """
 
@@ -37,7 +40,8 @@ _Level: TypeAlias = float | str | Decimal | Fraction | np.floating[Any]
 _Numbers: TypeAlias = (
     Iterable[float] | NDArray[np.float64] | NDArray[np.float32] | NDArray[np.float16]
 )
-_Embedding: TypeAlias = NDArray[np.float32] | NDArray[np.float16]
+# An array, or what `tamis.arrays` makes a view of: DLPack, a buffer, Arrow.
+_Embedding: TypeAlias = NDArray[np.float32] | NDArray[np.float16] | NDArray[np.int8] | Any
 _Labels: TypeAlias = Iterable[bool | int | float] | NDArray[np.bool_] | NDArray[np.integer[Any]]
 _Ids: TypeAlias = Iterable[str] | Iterable[int] | NDArray[np.integer[Any]] | NDArray[np.str_]
 _Unit: TypeAlias = Literal["topic", "query", "snippet"]
@@ -826,7 +830,15 @@ class Threshold:
         [0, 2]
         """
 
-    def select(self, query_vector: _Embedding, snippet_matrix: _Embedding) -> NDArray[np.intp]:
+    def select(
+        self,
+        query_vector: _Embedding,
+        snippet_matrix: _Embedding,
+        *,
+        out: NDArray[np.intp] | None = None,
+        unit_rows: bool | None = None,
+        threads: int | None = None,
+    ) -> NDArray[np.intp]:
         """Scores the rows against the query vector and gives the positions of those kept,
         ascending.
 
@@ -834,22 +846,104 @@ class Threshold:
 
         Parameters
         ----------
-        query_vector : ndarray of float32 or float16, shape (d,)
-        snippet_matrix : ndarray of float32 or float16, shape (n, d)
-            Last axis contiguous; rows may be strided.
+        query_vector : ndarray of float32, float16 or int8, shape (d,)
+        snippet_matrix : ndarray of float32, float16 or int8, shape (n, d)
+            Last axis contiguous; rows may be strided. int8 rows need an int8 query.
+        out : ndarray of intp, shape (at least n,), optional
+            Where the positions are written: contiguous, writable, apart from the inputs, with room
+            for all rows since all may be kept. What stands behind them is unspecified.
+        unit_rows : bool, optional
+            As `cosine_scores`. Where the threshold has a scorer's identity, that decides: its field
+            ``"rows"`` is ``"unit"`` or it is not, and to declare otherwise is refused.
+        threads : int, optional
+            As `cosine_scores`.
 
         Returns
         -------
         ndarray of intp, shape (n_kept,)
+            With `out` a view of its first n_kept entries.
 
         Raises
         ------
         ValueError, TypeError
-            As `cosine_scores`.
+            As `cosine_scores`; `out` is too short, read-only, of another dtype or layout, or shares
+            memory with an input.
+        IdentityMismatch
+            `unit_rows` is not what the threshold was calibrated with.
+
+        Notes
+        -----
+        Cost: O(n d); allocates for the query, and without `out` for the positions.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from tamis import Threshold
+        >>> rows = np.array([[3, 4], [-3, -4], [6, 8]], dtype="float32")
+        >>> buffer = np.empty(100, np.intp)
+        >>> Threshold.fixed(0.5).select(np.array([3, 4], "float32"), rows, out=buffer).tolist()
+        [0, 2]
+        """
+
+    def select_many(
+        self,
+        query_matrix: _Embedding,
+        snippet_matrix: _Embedding,
+        offsets: Iterable[int] | NDArray[np.integer[Any]],
+        *,
+        unit_rows: bool | None = None,
+        threads: int | None = None,
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Select for many queries at once, each against its own rows of one matrix.
+
+        The same bits as `select` for one query at a time, in one crossing.
+
+        Parameters
+        ----------
+        query_matrix : ndarray of float32, float16 or int8, shape (n_queries, d)
+        snippet_matrix : ndarray of float32, float16 or int8, shape (n, d)
+            The rows of all queries, one query's after another's.
+        offsets : ndarray of int or iterable of int, shape (n_queries + 1,)
+            Query i has the rows ``offsets[i]:offsets[i + 1]``; from 0 to n, ascending; equal ones
+            give a query no rows.
+        unit_rows : bool, optional
+            As `select`; of snippet rows.
+        threads : int, optional
+            As `cosine_scores`; they share the rows, however many each query has.
+
+        Returns
+        -------
+        indices : ndarray of intp, shape (n_kept,)
+            Rows of `snippet_matrix` that are kept, ascending.
+        kept_offsets : ndarray of intp, shape (n_queries + 1,)
+            Query i keeps ``indices[kept_offsets[i]:kept_offsets[i + 1]]``.
+
+        Raises
+        ------
+        ValueError, TypeError, IdentityMismatch
+            As `select`, naming rows of the whole matrix; offsets that do not divide it.
+
+        Notes
+        -----
+        Cost: O(n d); allocates n scores, and a copy of queries in float16.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from tamis import Threshold
+        >>> queries = np.array([[3, 4], [4, -3]], dtype="float32")
+        >>> rows = np.array([[3, 4], [-3, -4], [3, 4], [8, -6]], dtype="float32")
+        >>> indices, kept = Threshold.fixed(0.5).select_many(queries, rows, [0, 2, 4])
+        >>> indices.tolist(), kept.tolist()
+        ([0, 3], [0, 1, 2])
         """
 
     def _select_scored(
-        self, query_vector: _Embedding, snippet_matrix: _Embedding
+        self,
+        query_vector: _Embedding,
+        snippet_matrix: _Embedding,
+        unit_rows: bool | None = None,
+        threads: int | None = None,
     ) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
         """As select, with the scores of all rows."""
 
@@ -972,15 +1066,29 @@ class DesignEffect:
     def effective_n(self) -> float | None:
         """n over the design effect; None when that is 0 or not defined."""
 
-def cosine_scores(query_vector: _Embedding, snippet_matrix: _Embedding) -> NDArray[np.float32]:
+def cosine_scores(
+    query_vector: _Embedding,
+    snippet_matrix: _Embedding,
+    *,
+    unit_rows: bool | None = None,
+    threads: int | None = None,
+) -> NDArray[np.float32]:
     """Nonconformity score 1 - cosine of each row against the query vector.
 
     Parameters
     ----------
-    query_vector : ndarray of float32 or float16, shape (d,)
-    snippet_matrix : ndarray of float32 or float16, shape (n, d)
-        Last axis contiguous; rows may be strided. float16 is widened exactly. Vectors of any length
-        are taken; they need not be normalised.
+    query_vector : ndarray of float32, float16 or int8, shape (d,)
+        int8 for int8 rows, quantised as they were; else float32 or float16.
+    snippet_matrix : ndarray of float32, float16 or int8, shape (n, d)
+        Last axis contiguous; rows may be strided. float16 is widened exactly; int8 is symmetric, so
+        that its scale cancels. Vectors of any length are taken; they need not be normalised.
+    unit_rows : bool, optional
+        Declares that every float row has length one, so that its norm is not summed. That is
+        another score (by some units in the last place), so it belongs to the scorer's identity: a
+        calibration on such scores says so by ``scorer={"rows": "unit", ...}``, which
+        `Threshold.select` then follows.
+    threads : int, optional
+        Threads that share rows of 16 MiB or more; 1 by default. They live for the call.
 
     Returns
     -------
@@ -990,7 +1098,8 @@ def cosine_scores(query_vector: _Embedding, snippet_matrix: _Embedding) -> NDArr
     Raises
     ------
     ValueError
-        Dimensions differ, or a vector is zero or not finite; names the row (and the component).
+        Dimensions differ, a vector is zero or not finite, or cannot be of length one as declared
+        (names the row, and the component); int8 of more than 131071 dimensions.
     TypeError
         Another dtype, shape or layout; names it and the call that mends it. Nothing is cast.
 
@@ -999,9 +1108,9 @@ def cosine_scores(query_vector: _Embedding, snippet_matrix: _Embedding) -> NDArr
     Defined to the bit: 16 lanes of fused multiply-adds in float32, added in a fixed tree, so a row
     gets the same score on every machine, alone or among others. Nothing else would do: a threshold
     *is* the score of a calibration snippet. Vectors whose squared norm lies outside 2^-96 to 2^126
-    are first scaled by a power of two.
+    are first scaled by a power of two. int8 products are summed exactly.
 
-    Cost: O(n d), one allocation for the result.
+    Cost: O(n d), one allocation for the result and one for the query.
 
     Examples
     --------

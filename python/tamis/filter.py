@@ -246,18 +246,27 @@ class Filter:
         return Scored(scores, truncated, long_query, encode_ns), reasons
 
     def filter_vectors(
-        self, query_vector: Any, matrix: Any, items: Sequence[Any] | None = None
+        self,
+        query_vector: Any,
+        matrix: Any,
+        items: Sequence[Any] | None = None,
+        *,
+        unit_rows: bool | None = None,
+        threads: int | None = None,
     ) -> FilterResult:
         """Score and filter embeddings that you hold already.
 
         Parameters
         ----------
-        query_vector : ndarray of float32 or float16, shape (d,)
-        matrix : ndarray of float32 or float16, shape (n, d)
-            One row per candidate; last axis contiguous. Not to be written to during the call.
+        query_vector : ndarray of float32, float16 or int8, shape (d,)
+        matrix : ndarray of float32, float16 or int8, shape (n, d)
+            One row per candidate; last axis contiguous. Not to be written to during the call. Both
+            may be anything that `tamis.arrays` makes a view of: tensors, buffers, Arrow arrays.
         items : sequence of n, optional
             Given back as they are (a `Snippet` without a score gets it); by default the result
             holds positions.
+        unit_rows, threads : optional
+            As `Threshold.select`.
 
         Raises
         ------
@@ -265,9 +274,13 @@ class Filter:
             Dimensions differ, a vector is zero or not finite (named by its row), items are not n.
         TypeError
             Another dtype or layout; names it and the call that mends it.
+
+        Notes
+        -----
+        Scores and decisions are made here; everything else of the result when it is asked for.
         """
         begin = perf_counter_ns()
-        indices, scores = self.threshold._select_scored(query_vector, matrix)
+        indices, scores = self.threshold._select_scored(query_vector, matrix, unit_rows, threads)
         score_ns = perf_counter_ns() - begin
         return self._told(self._result(scores, indices, items, begin, score_ns=score_ns))
 
@@ -310,13 +323,23 @@ class Filter:
             items = range(len(scores))
         elif len(items) != len(scores):
             raise ValueError(f"items has {len(items)} entries, there are {len(scores)} scores")
-        stage_ns = (0, 0, score_ns, keep_ns, perf_counter_ns() - begin)
-        return FilterResult(items, scores, indices, self.threshold, stage_ns=stage_ns)
+        # A frozen dataclass sets field by field, which costs more than selecting among a few rows.
+        # Fields that are not set here read as their defaults.
+        result = object.__new__(FilterResult)
+        result.__dict__.update(
+            items=items,
+            scores=scores,
+            kept_indices=indices,
+            threshold=self.threshold,
+            stage_ns=(0, 0, score_ns, keep_ns, perf_counter_ns() - begin),
+        )
+        return result
 
     def _told(self, result: FilterResult) -> FilterResult:
         """The result, after whoever asked for it has been told."""
-        if is_outside(len(result), self._candidates_range):
-            warn_of_candidates(len(result), self.threshold)
+        n_candidates = len(result.scores)
+        if is_outside(n_candidates, self._candidates_range):
+            warn_of_candidates(n_candidates, self.threshold)
         if self._on_result is not None:
             self._on_result(result)
         return result

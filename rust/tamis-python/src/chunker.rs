@@ -5,12 +5,13 @@ use std::num::NonZero;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
-use pyo3::types::{PyBool, PyString, PyTuple};
+use pyo3::types::{PyString, PyTuple};
 
 use crate::array::{items, kind_of, plain_list};
 use crate::detach::maybe_detach;
 use crate::error::BorderError;
 use crate::identity::identity_out;
+use crate::options::{count, threads as threads_in};
 use crate::snippets::PySnippets;
 
 /// Cuts text into snippets: runs of whole sentences of at most `max_chars` code points.
@@ -88,9 +89,7 @@ impl PyChunker {
                 "texts must be an iterable of str, got one str",
             ));
         }
-        let threads = threads.map_or(Ok(1), |value| count("threads", value))?;
-        let threads = NonZero::new(threads)
-            .ok_or_else(|| PyValueError::new_err("threads must be at least 1, got 0"))?;
+        let threads = threads_in(threads)?;
         let documents = items("texts", "an iterable of str", texts, |i, text| {
             document(&format!("texts[{i}]"), text)
         })?;
@@ -190,20 +189,4 @@ fn document(name: &str, text: &Bound<'_, PyAny>) -> PyResult<(Py<PyString>, PyBa
         ))
     })?;
     Ok((string.clone().unbind(), backed))
-}
-
-fn count(name: &str, value: &Bound<'_, PyAny>) -> PyResult<usize> {
-    if value.is_instance_of::<PyBool>() {
-        return Err(PyTypeError::new_err(format!("{name} must be an int, got bool")));
-    }
-    let index = value
-        .call_method0("__index__")
-        .map_err(|_| PyTypeError::new_err(format!("{name} must be an int, got {}", kind_of(value))))?;
-    index.extract().map_err(|_| {
-        // An int of any size may come, and Python refuses to print the largest.
-        let got = index
-            .extract::<i128>()
-            .map_or_else(|_| "an int of more than 128 bits".to_owned(), |n| n.to_string());
-        PyValueError::new_err(format!("{name} must be from 0 to {}, got {got}", usize::MAX))
-    })
 }

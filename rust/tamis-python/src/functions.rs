@@ -4,24 +4,50 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::array::{Rows, Scores, doubles_out, items, scores_out, vector, with_rows, with_scores};
+use crate::array::{Embedding, Pair, Scores, doubles_out, items, scores_out, with_pair, with_scores};
 use crate::detach::maybe_detach;
 use crate::error::BorderError;
 use crate::level::level;
+use crate::options::{flag, threads as threads_in};
 
 /// Nonconformity score 1 - cosine of each row against the query vector.
 #[pyfunction]
+#[pyo3(signature = (query_vector, snippet_matrix, *, unit_rows = None, threads = None))]
 pub(crate) fn cosine_scores<'py>(
     py: Python<'py>,
     query_vector: &Bound<'py, PyAny>,
     snippet_matrix: &Bound<'py, PyAny>,
+    unit_rows: Option<&Bound<'py, PyAny>>,
+    threads: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let query = vector("query_vector", query_vector)?;
-    let rows = Rows::extract("snippet_matrix", snippet_matrix)?;
-    let bytes = rows.n_bytes();
-    let scores = with_rows!(&rows, |rows| maybe_detach(py, bytes, || rows
-        .and_then(|rows| tamis::cosine_scores(&query, rows))));
-    Ok(scores_out(py, scores.map_err(BorderError)?))
+    let query = Embedding::vector("query_vector", query_vector)?;
+    let matrix = Embedding::matrix("snippet_matrix", snippet_matrix)?;
+    let scoring = scoring(threads)?;
+    let unit_rows = flag("unit_rows", unit_rows)?.unwrap_or(false);
+    let mut scores = vec![0.0; matrix.n()];
+    let pair = Pair::one(&query, &matrix, unit_rows)?;
+    maybe_detach(py, matrix.n_bytes(), || {
+        with_pair!(pair, |query, rows| tamis::cosine_scores_into(
+            &query,
+            rows,
+            scoring,
+            &mut scores
+        ))
+    })
+    .map_err(BorderError)?;
+    Ok(scores_out(py, scores))
+}
+
+/// The fastest kernel on so many threads, one by default.
+pub(crate) fn scoring(threads: Option<&Bound<'_, PyAny>>) -> PyResult<tamis::Scoring> {
+    let one = tamis::Scoring::default();
+    match threads {
+        None => Ok(one),
+        threads => Ok(tamis::Scoring {
+            threads: threads_in(threads)?,
+            ..one
+        }),
+    }
 }
 
 /// The rank k = ceil((n + 1)(1 - alpha)), exactly.

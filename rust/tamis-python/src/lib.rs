@@ -12,6 +12,7 @@ mod error;
 mod functions;
 mod identity;
 mod level;
+mod options;
 mod report;
 mod snippets;
 mod threshold;

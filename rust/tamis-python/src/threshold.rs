@@ -6,11 +6,15 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::array::{Rows, Scores, indices_out, scores_out, vector, with_rows};
+use crate::array::{
+    Embedding, Pair, Positions, Scores, indices_out, offsets as offsets_in, scores_out, with_pair,
+};
 use crate::detach::maybe_detach;
 use crate::error::BorderError;
+use crate::functions::scoring;
 use crate::identity::{identity, identity_out};
 use crate::level::level;
+use crate::options::flag;
 
 /// Keep a snippet if its score is at most the threshold plus the slack.
 #[pyclass(frozen, module = "tamis", name = "Threshold")]
@@ -173,29 +177,79 @@ impl PyThreshold {
             Scores::F32(view) => tamis::keep(view.as_slice()?, &self.core),
             Scores::Own(scores) => tamis::keep(scores, &self.core),
         };
-        indices_out(py, kept.map_err(BorderError)?)
+        Ok(indices_out(py, &kept.map_err(BorderError)?))
     }
 
     /// Scores the rows against the query vector and gives the positions of those kept, ascending.
+    #[pyo3(signature = (query_vector, snippet_matrix, *, out = None, unit_rows = None, threads = None))]
     fn select<'py>(
         &self,
         py: Python<'py>,
         query_vector: &Bound<'py, PyAny>,
         snippet_matrix: &Bound<'py, PyAny>,
+        out: Option<&Bound<'py, PyAny>>,
+        unit_rows: Option<&Bound<'py, PyAny>>,
+        threads: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        indices_out(py, self.selected(py, query_vector, snippet_matrix)?.0)
+        let inputs = Inputs::extract(query_vector, snippet_matrix, threads)?;
+        let n = inputs.matrix.n();
+        if let Some(out) = out {
+            let mut out = Positions::extract(out, n, [&inputs.query, &inputs.matrix])?;
+            let n_kept = self.select_into(py, &inputs, unit_rows, out.room(n), None)?;
+            return Ok(out.first(n_kept));
+        }
+        // Without an allocation for few rows: it costs as much as scoring one of them.
+        let (mut few, mut many) = ([0; 256], Vec::new());
+        let kept = few.get_mut(..n).unwrap_or_else(|| {
+            many.resize(n, 0);
+            &mut many
+        });
+        let n_kept = self.select_into(py, &inputs, unit_rows, kept, None)?;
+        Ok(indices_out(py, &kept[..n_kept]))
+    }
+
+    /// Select for many queries at once, each against its own rows of one matrix.
+    #[pyo3(signature = (query_matrix, snippet_matrix, offsets, *, unit_rows = None, threads = None))]
+    fn select_many<'py>(
+        &self,
+        py: Python<'py>,
+        query_matrix: &Bound<'py, PyAny>,
+        snippet_matrix: &Bound<'py, PyAny>,
+        offsets: &Bound<'py, PyAny>,
+        unit_rows: Option<&Bound<'py, PyAny>>,
+        threads: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let queries = Embedding::matrix("query_matrix", query_matrix)?;
+        let matrix = Embedding::matrix("snippet_matrix", snippet_matrix)?;
+        let (offsets, scoring) = (offsets_in("offsets", offsets)?, scoring(threads)?);
+        let unit_rows = self.unit_rows(unit_rows)?;
+        let widened = queries.widened()?;
+        let pair = Pair::many(&queries, &widened, &matrix, unit_rows)?;
+        let selected = maybe_detach(py, matrix.n_bytes(), || {
+            with_pair!(pair, |queries, rows| tamis::select_many(
+                queries, rows, &offsets, &self.core, scoring
+            ))
+        })
+        .map_err(BorderError)?;
+        let columns = [&selected.kept, &selected.kept_offsets].map(|column| indices_out(py, column));
+        PyTuple::new(py, columns)
     }
 
     /// As select, with the scores of all rows.
-    #[pyo3(name = "_select_scored")]
+    #[pyo3(name = "_select_scored", signature = (query_vector, snippet_matrix, unit_rows = None, threads = None))]
     fn select_scored<'py>(
         &self,
         py: Python<'py>,
         query_vector: &Bound<'py, PyAny>,
         snippet_matrix: &Bound<'py, PyAny>,
+        unit_rows: Option<&Bound<'py, PyAny>>,
+        threads: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyTuple>> {
-        let (kept, scores) = self.selected(py, query_vector, snippet_matrix)?;
-        PyTuple::new(py, [indices_out(py, kept)?, scores_out(py, scores)])
+        let inputs = Inputs::extract(query_vector, snippet_matrix, threads)?;
+        let n = inputs.matrix.n();
+        let (mut kept, mut scores) = (vec![0; n], vec![0.0; n]);
+        let n_kept = self.select_into(py, &inputs, unit_rows, &mut kept, Some(&mut scores))?;
+        PyTuple::new(py, [indices_out(py, &kept[..n_kept]), scores_out(py, scores)])
     }
 
     /// Refuses a scorer other than the calibrated one.
@@ -291,19 +345,50 @@ impl PyThreshold {
     }
 }
 
+/// A query, its rows and how to score them.
+struct Inputs<'py> {
+    query: Embedding<'py>,
+    matrix: Embedding<'py>,
+    scoring: tamis::Scoring,
+}
+
+impl<'py> Inputs<'py> {
+    fn extract(
+        query_vector: &Bound<'py, PyAny>,
+        snippet_matrix: &Bound<'py, PyAny>,
+        threads: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Self> {
+        Ok(Self {
+            query: Embedding::vector("query_vector", query_vector)?,
+            matrix: Embedding::matrix("snippet_matrix", snippet_matrix)?,
+            scoring: scoring(threads)?,
+        })
+    }
+}
+
 impl PyThreshold {
-    fn selected(
+    fn unit_rows(&self, declared: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
+        let declared = flag("unit_rows", declared)?;
+        Ok(self.core.unit_rows(declared).map_err(BorderError)?)
+    }
+
+    fn select_into(
         &self,
         py: Python<'_>,
-        query_vector: &Bound<'_, PyAny>,
-        snippet_matrix: &Bound<'_, PyAny>,
-    ) -> PyResult<(Vec<usize>, Vec<f32>)> {
-        let query = vector("query_vector", query_vector)?;
-        let rows = Rows::extract("snippet_matrix", snippet_matrix)?;
-        let bytes = rows.n_bytes();
-        let selected = with_rows!(&rows, |rows| maybe_detach(py, bytes, || rows
-            .and_then(|rows| tamis::select(&query, rows, &self.core))));
-        Ok(selected.map_err(BorderError)?)
+        inputs: &Inputs<'_>,
+        unit_rows: Option<&Bound<'_, PyAny>>,
+        kept: &mut [usize],
+        scores: Option<&mut [f32]>,
+    ) -> PyResult<usize> {
+        let unit_rows = self.unit_rows(unit_rows)?;
+        let pair = Pair::one(&inputs.query, &inputs.matrix, unit_rows)?;
+        let scoring = inputs.scoring;
+        let n_kept = maybe_detach(py, inputs.matrix.n_bytes(), || {
+            with_pair!(pair, |query, rows| tamis::select_into(
+                &query, rows, &self.core, scoring, kept, scores
+            ))
+        });
+        Ok(n_kept.map_err(BorderError)?)
     }
 }
 

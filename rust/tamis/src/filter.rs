@@ -1,7 +1,7 @@
 //! Keeping: scores against a threshold, and kept neighbours joined into passages.
 
 use crate::conformal::Threshold;
-use crate::cosine::{BLOCK, Element, Rows, Scorer, Scoring, each_part};
+use crate::cosine::{BLOCK, Element, Padded, Rows, Scorer, Scoring, each_part};
 use crate::{Error, Result};
 
 /// A score as its owner stores it; comparison with a threshold is in double precision.
@@ -66,8 +66,8 @@ pub fn select<T: Element>(
 
 /// [`select`] into buffers of the caller: the kept positions stand at the front of `kept`, their number is returned.
 ///
-/// `kept` has an entry for every row, since all may be kept; so has `scores`, where wanted. One allocation, of the
-/// query's dimension. What stands in the buffers behind the kept positions and after an error is unspecified.
+/// `kept` has an entry for every row, since all may be kept; so has `scores`, where wanted. One allocation for a
+/// query of more than 400 components. What stands in the buffers behind the kept positions and after an error is unspecified.
 ///
 /// # Errors
 ///
@@ -86,35 +86,22 @@ pub fn select_into<T: Element>(
         check_length("scores", n, scores.len())?;
     }
     let limit = threshold.limit_f32();
-    let scorer = Scorer::new(0, query, rows, scoring.kernel)?;
+    let mut padded = Padded::new();
+    let scorer = Scorer::new(&mut padded, 0, query, rows, scoring.kernel)?;
     let size = scoring.parts(&rows).size;
     // Without a buffer for scores, each part has an empty slice of one.
-    let wanted = scores.is_some();
-    let mut score_parts = scores.unwrap_or_default().chunks_mut(size);
+    let scores = scores.unwrap_or_default();
+    if size >= n {
+        // The usual case: without the allocations that parts need.
+        return select_part(&scorer, limit, 0, kept, scores);
+    }
+    let mut score_parts = scores.chunks_mut(size);
     let parts: Vec<(&mut [usize], &mut [f32])> = kept
         .chunks_mut(size)
         .map(|kept| (kept, score_parts.next().unwrap_or_default()))
         .collect();
     let counts = each_part(parts.into_iter(), |part, (kept, scores)| {
-        let first = part * size;
-        let mut n_kept = 0;
-        let mut scratch = [0.0; BLOCK];
-        let n = kept.len();
-        for start in (0..n).step_by(BLOCK) {
-            let end = n.min(start + BLOCK);
-            let block = if wanted {
-                &mut scores[start..end]
-            } else {
-                &mut scratch[..end - start]
-            };
-            scorer.score(first + start, block)?;
-            for (k, score) in block.iter().enumerate() {
-                // Written always and counted when kept: no branch to mispredict.
-                kept[n_kept] = first + start + k;
-                n_kept += usize::from(*score <= limit);
-            }
-        }
-        Ok(n_kept)
+        select_part(&scorer, limit, part * size, kept, scores)
     })?;
     let mut total = 0;
     for (part, n_kept) in counts.into_iter().enumerate() {
@@ -122,6 +109,35 @@ pub fn select_into<T: Element>(
         total += n_kept;
     }
     Ok(total)
+}
+
+/// Scores the rows from `first` on, as many as `kept` has entries, and writes the positions of those kept to its front;
+/// writes the scores too where there is room for any.
+fn select_part<T: Element>(
+    scorer: &Scorer<'_, T>,
+    limit: f32,
+    first: usize,
+    kept: &mut [usize],
+    scores: &mut [f32],
+) -> Result<usize> {
+    let mut n_kept = 0;
+    let mut scratch = [0.0; BLOCK];
+    let n = kept.len();
+    for start in (0..n).step_by(BLOCK) {
+        let end = n.min(start + BLOCK);
+        let block = if scores.is_empty() {
+            &mut scratch[..end - start]
+        } else {
+            &mut scores[start..end]
+        };
+        scorer.score(first + start, block)?;
+        for (k, score) in block.iter().enumerate() {
+            // Written always and counted when kept: no branch to mispredict.
+            kept[n_kept] = first + start + k;
+            n_kept += usize::from(*score <= limit);
+        }
+    }
+    Ok(n_kept)
 }
 
 /// What [`select_many`] keeps.
@@ -135,7 +151,8 @@ pub struct SelectedMany {
     pub scores: Vec<f32>,
 }
 
-/// [`select`] for a micro-batch: query q, a row of `queries`, has the rows `offsets[q]..offsets[q + 1]`.
+/// [`select`] for a micro-batch: query q, a row of `queries`, has the rows `offsets[q]..offsets[q + 1]`. The same bits
+/// as one query at a time, whatever `scoring` says. Threads share the rows, however these are divided among queries.
 ///
 /// # Errors
 ///
@@ -160,23 +177,45 @@ pub fn select_many<T: Element>(
         return Err(wrong(if offsets[0] == 0 { queries.n() } else { 0 }));
     }
     let limit = threshold.limit_f32();
-    let mut selected = SelectedMany {
-        kept: Vec::new(),
-        kept_offsets: vec![0],
-        scores: vec![0.0; n],
-    };
-    for q in 0..queries.n() {
-        let (start, end) = (offsets[q], offsets[q + 1]);
-        let scorer = Scorer::new(q, queries.row(q), rows, scoring.kernel)?;
-        for (block, scores) in selected.scores[start..end].chunks_mut(BLOCK).enumerate() {
-            let first = start + block * BLOCK;
-            scorer.score(first, scores)?;
-            let kept = (first..).zip(&*scores).filter(|(_, score)| **score <= limit);
-            selected.kept.extend(kept.map(|(index, _)| index));
+    let mut scores = vec![0.0; n];
+    let size = scoring.parts(&rows).size;
+    // Without rows there is still a part, which checks the queries.
+    let parts = n.div_ceil(size).max(1);
+    let mut score_parts = scores.chunks_mut(size);
+    let parts = (0..parts).map(|part| (part * size, score_parts.next().unwrap_or_default()));
+    let parts: Vec<(usize, &mut [f32])> = parts.collect();
+    let kept = each_part(parts.into_iter(), |_, (first, scores)| {
+        let end = first + scores.len();
+        let (mut kept, mut padded) = (Vec::new(), Padded::new());
+        // A query is checked where its rows begin, one without rows as well (the last part has those at the end), so
+        // the first error of the first part is the one that a single thread finds.
+        let next = offsets.partition_point(|&offset| offset < first);
+        let cut_in_two = offsets[next] > first;
+        for q in next - usize::from(cut_in_two)..queries.n() {
+            if offsets[q] >= end && end < n {
+                break;
+            }
+            let (from, to) = (offsets[q].max(first), offsets[q + 1].min(end));
+            let scorer = Scorer::new(&mut padded, q, queries.row(q), rows, scoring.kernel)?;
+            for start in (from..to).step_by(BLOCK) {
+                let block = &mut scores[start - first..to.min(start + BLOCK) - first];
+                scorer.score(start, block)?;
+                let found = (start..).zip(&*block).filter(|(_, score)| **score <= limit);
+                kept.extend(found.map(|(index, _)| index));
+            }
         }
-        selected.kept_offsets.push(selected.kept.len());
-    }
-    Ok(selected)
+        Ok(kept)
+    })?
+    .concat();
+    let kept_offsets = offsets
+        .iter()
+        .map(|&offset| kept.partition_point(|&index| index < offset))
+        .collect();
+    Ok(SelectedMany {
+        kept,
+        kept_offsets,
+        scores,
+    })
 }
 
 fn check_length(name: &'static str, expected: usize, got: usize) -> Result<()> {

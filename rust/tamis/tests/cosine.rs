@@ -413,6 +413,52 @@ fn threads_change_no_bit_and_no_error() {
     );
 }
 
+#[test]
+fn threads_share_a_micro_batch_and_change_nothing() {
+    let (d, n) = (64, 70_001);
+    let (queries, matrix) = (single(7 * d, 11), single(n * d, 12));
+    let threshold = Threshold::fixed(0.9).unwrap();
+    let rows = Rows::contiguous(&matrix, n, d).unwrap();
+    let on_threads = |queries: &[f32], offsets: &[usize], threads: usize| {
+        let scoring = Scoring {
+            threads: NonZeroUsize::new(threads).unwrap(),
+            ..Scoring::default()
+        };
+        let queries = Rows::contiguous(queries, 7, d).unwrap();
+        select_many(queries, rows, offsets, &threshold, scoring)
+    };
+    // 35 001 and 23 334 are where two and three threads divide the rows.
+    for offsets in [
+        [0, 0, 10, 35_001, 35_001, 35_001, n, n],
+        [0, 23_334, 23_334, 23_335, 60_000, 60_001, n, n],
+        [0, 0, 0, n, n, n, n, n],
+        [0, 0, 0, 0, 0, 0, 0, n],
+    ] {
+        let alone = on_threads(&queries, &offsets, 1).unwrap();
+        assert!(!alone.kept.is_empty() && alone.kept.len() < n);
+        for threads in [2, 3, 7] {
+            assert_eq!(on_threads(&queries, &offsets, threads).unwrap(), alone);
+        }
+        for q in 0..7 {
+            let mut queries = queries.clone();
+            queries[q * d..(q + 1) * d].fill(0.0);
+            for threads in [1, 2, 3, 7] {
+                let name = "query vector";
+                let found = on_threads(&queries, &offsets, threads);
+                assert_eq!(
+                    found,
+                    Err(Error::ZeroVector { name, index: q }),
+                    "{threads} {offsets:?}"
+                );
+            }
+        }
+    }
+    let empty = Rows::contiguous(&matrix[..0], 0, d).unwrap();
+    let queries = Rows::contiguous(&queries, 7, d).unwrap();
+    let nothing = select_many(queries, empty, &[0; 8], &threshold, Scoring::default()).unwrap();
+    assert_eq!((nothing.kept.len(), nothing.kept_offsets), (0, vec![0; 8]));
+}
+
 /// Components of every magnitude, zeros of both signs and subnormals among them.
 fn component() -> impl Strategy<Value = f32> {
     prop_oneof![

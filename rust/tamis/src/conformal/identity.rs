@@ -47,6 +47,16 @@ pub enum Identity {
 }
 
 impl Identity {
+    /// Whether this is the value of one of the named fields.
+    pub(crate) fn says(&self, field: &str, value: &str) -> bool {
+        match self {
+            Self::Declared(_) => false,
+            Self::Fields(fields) => {
+                matches!(fields.get(field), Some(Scalar::Text(text)) if text == value)
+            }
+        }
+    }
+
     /// Succeeds when `used` is this identity.
     ///
     /// # Errors

@@ -158,6 +158,30 @@ impl Threshold {
         check("scorer", self.scorer.as_ref(), used)
     }
 
+    /// Whether rows are scored as [unit vectors](crate::Rows::unit): as the scorer's identity says by a field `rows` that is
+    /// `"unit"`, since that is another score. Without an identity, as `declared`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::IdentityMismatch`] when they are declared otherwise than in the identity.
+    pub fn unit_rows(&self, declared: Option<bool>) -> Result<bool> {
+        let Some(scorer) = &self.scorer else {
+            return Ok(declared.unwrap_or(false));
+        };
+        let calibrated = scorer.says("rows", "unit");
+        match declared {
+            Some(declared) if declared != calibrated => Err(Error::IdentityMismatch {
+                part: "scorer",
+                differences: format!(
+                    "scorer.rows: calibrated with {scorer}, whose rows {} declared \"unit\", used with rows that {}",
+                    if calibrated { "are" } else { "are not" },
+                    if declared { "are" } else { "are not" },
+                ),
+            }),
+            _ => Ok(calibrated),
+        }
+    }
+
     /// Refuses a chunker other than the calibrated one.
     ///
     /// # Errors

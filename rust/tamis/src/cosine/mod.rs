@@ -21,6 +21,7 @@ mod x86_avx512;
 pub use element::{Element, Float};
 pub use kernel::Kernel;
 pub use options::Scoring;
+pub(crate) use padded::Padded;
 pub use rows::Rows;
 pub(crate) use score::{BLOCK, Scorer};
 pub use score::{cosine_scores, cosine_scores_into};

@@ -3,7 +3,7 @@
 use half::f16;
 
 /// A component of the query as the kernels multiply it.
-pub trait Wide: Copy + Into<f32> + Send + Sync {
+pub trait Wide: Copy + Default + Into<f32> + Send + Sync {
     /// Times zero, this is a term that leaves every accumulator as it was, the sign of a zero included.
     const NEUTRAL: Self;
 
@@ -52,31 +52,59 @@ impl Stored for i8 {
 const WIDEST: usize = 32;
 const CACHE_LINE: usize = 64;
 
+/// Components that need no allocation: queries of up to 400 of them, whatever the shift and the alignment.
+const INLINE: usize = 512;
+
 /// `shift` neutral components, the query, and neutral components up to a whole register; 64-byte aligned.
-pub(super) struct Padded<W> {
-    buffer: Vec<W>,
+///
+/// Reused from query to query, and on the stack: an allocation costs as much as scoring a few rows.
+pub(crate) struct Padded<W> {
+    inline: [W; INLINE],
+    heap: Vec<W>,
     start: usize,
+    length: usize,
     shift: usize,
     d: usize,
 }
 
 impl<W: Wide> Padded<W> {
-    /// One allocation. The alignment is for speed alone: no kernel relies on it.
-    pub(super) fn new(query: impl ExactSizeIterator<Item = W>, shift: usize) -> Self {
-        let d = query.len();
-        let length = (shift + d).next_multiple_of(WIDEST);
-        let slack = CACHE_LINE / size_of::<W>();
-        let mut buffer: Vec<W> = Vec::with_capacity(length + slack);
-        let start = buffer.as_ptr().align_offset(CACHE_LINE).min(slack);
-        buffer.resize(start + shift, W::NEUTRAL);
-        buffer.extend(query);
-        buffer.resize(start + length, W::NEUTRAL);
+    pub(crate) fn new() -> Self {
         Self {
-            buffer,
-            start,
-            shift,
-            d,
+            inline: [W::default(); INLINE],
+            heap: Vec::new(),
+            start: 0,
+            length: 0,
+            shift: 0,
+            d: 0,
         }
+    }
+
+    /// Takes a query's components. The alignment is for speed alone: no kernel relies on it.
+    pub(super) fn fill(&mut self, query: impl ExactSizeIterator<Item = W>, shift: usize) {
+        let d = query.len();
+        // At least one register, which the kernels read of a query without components too.
+        let length = (shift + d).max(1).next_multiple_of(WIDEST);
+        let buffer = if Self::is_inline(length) {
+            &mut self.inline[..]
+        } else {
+            self.heap.resize(length + Self::SLACK, W::NEUTRAL);
+            &mut self.heap[..]
+        };
+        let start = buffer.as_ptr().align_offset(CACHE_LINE).min(Self::SLACK);
+        let padded = &mut buffer[start..start + length];
+        padded[..shift].fill(W::NEUTRAL);
+        for (to, from) in padded[shift..].iter_mut().zip(query) {
+            *to = from;
+        }
+        padded[shift + d..].fill(W::NEUTRAL);
+        (self.start, self.length, self.shift, self.d) = (start, length, shift, d);
+    }
+
+    /// The most components before one that lies on a cache line.
+    const SLACK: usize = CACHE_LINE / size_of::<W>();
+
+    fn is_inline(length: usize) -> bool {
+        length + Self::SLACK <= INLINE
     }
 
     /// Neutral components before the query.
@@ -87,12 +115,16 @@ impl<W: Wide> Padded<W> {
 
     /// The query alone.
     pub(super) fn query(&self) -> &[W] {
-        &self.buffer[self.start + self.shift..][..self.d]
+        &self.padded()[self.shift..][..self.d]
     }
 
     /// With the neutral components on both sides; its length is a multiple of every register's.
-    #[cfg(target_arch = "x86_64")]
     pub(super) fn padded(&self) -> &[W] {
-        &self.buffer[self.start..]
+        let buffer = if Self::is_inline(self.length) {
+            &self.inline[..]
+        } else {
+            &self.heap[..]
+        };
+        &buffer[self.start..self.start + self.length]
     }
 }

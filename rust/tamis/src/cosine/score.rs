@@ -16,7 +16,7 @@ const QUERY: &str = "query vector";
 const ROW: &str = "snippet vector";
 
 /// The score of each row against the query, in [0, 2]; lower is more relevant. O(n·d), one allocation of n for the
-/// result and one of d for the query.
+/// result and one of d for a query of more than 400 components.
 ///
 /// Defined to the bit (see the module's source): the same row gives the same bits wherever and beside whatever it is
 /// scored. Rows whose squared norm lies outside 2⁻⁹⁶..2¹²⁶ are first scaled by a power of two. Rows declared
@@ -54,7 +54,8 @@ pub fn cosine_scores_into<T: Element>(
             got: scores.len(),
         });
     }
-    let scorer = Scorer::new(0, query, rows, scoring.kernel)?;
+    let mut padded = Padded::new();
+    let scorer = Scorer::new(&mut padded, 0, query, rows, scoring.kernel)?;
     let parts = scoring.parts(&rows);
     each_part(scores.chunks_mut(parts.size), |part, scores| {
         for (block, scores) in scores.chunks_mut(BLOCK).enumerate() {
@@ -67,7 +68,7 @@ pub fn cosine_scores_into<T: Element>(
 
 /// One query against one matrix.
 pub(crate) struct Scorer<'a, T: Element> {
-    query: Padded<T::Wide>,
+    query: &'a Padded<T::Wide>,
     length: f32,
     rows: Rows<'a, T>,
     kernel: Kernel,
@@ -75,8 +76,15 @@ pub(crate) struct Scorer<'a, T: Element> {
 }
 
 impl<'a, T: Element> Scorer<'a, T> {
-    /// `index` is the query's own, for errors. O(d), one allocation.
-    pub(crate) fn new(index: usize, query: &[T::Query], rows: Rows<'a, T>, kernel: Kernel) -> Result<Self> {
+    /// `index` is the query's own, for errors; `padded` is where it is laid out. O(d); a query that does not fit into
+    /// `padded` allocates.
+    pub(crate) fn new(
+        padded: &'a mut Padded<T::Wide>,
+        index: usize,
+        query: &[T::Query],
+        rows: Rows<'a, T>,
+        kernel: Kernel,
+    ) -> Result<Self> {
         let d = query.len();
         if d > T::MAX_DIMENSION {
             return Err(Error::DimensionTooLarge {
@@ -91,11 +99,11 @@ impl<'a, T: Element> Scorer<'a, T> {
             });
         }
         let shift = kernel.shift(&rows);
-        let mut padded = Padded::new(query.iter().map(|&component| component.into()), shift);
-        let mut norm = squared_norm(kernel, &padded, query)?;
+        padded.fill(query.iter().map(|&component| component.into()), shift);
+        let mut norm = squared_norm(kernel, padded, query)?;
         if !PLAIN_NORMS.contains(&norm) {
             let values = rescaled(QUERY, index, query)?;
-            padded = Padded::new(values.iter().map(|&value| T::Wide::from_rescaled(value)), shift);
+            padded.fill(values.iter().map(|&value| T::Wide::from_rescaled(value)), shift);
             norm = f32::dot_and_norm(&values, &values).1;
         }
         Ok(Self {
@@ -112,7 +120,7 @@ impl<'a, T: Element> Scorer<'a, T> {
         let (mut dots, mut norms) = ([0.0; BLOCK], [1.0; BLOCK]);
         let (dots, norms) = (&mut dots[..scores.len()], &mut norms[..scores.len()]);
         let rows = self.rows.part(first, scores.len());
-        self.kernel.sums(&self.query, &rows, self.prefetch, dots, norms);
+        self.kernel.sums(self.query, &rows, self.prefetch, dots, norms);
         if rows.is_unit() {
             return self.finish_unit(first, dots, scores);
         }

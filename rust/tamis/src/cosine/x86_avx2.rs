@@ -105,7 +105,10 @@ fn sums<T: Element, const GROUP: usize, const PREFETCH: bool>(
     let n = rows.n();
     let mut from = 0;
     while from < n {
-        let group: [&[T]; GROUP] = std::array::from_fn(|k| rows.row((from + k).min(n - 1)));
+        let mut group = [rows.row(from); GROUP];
+        for (k, row) in group.iter_mut().enumerate() {
+            *row = rows.row((from + k).min(n - 1));
+        }
         let sums = group_sums::<T, GROUP, PREFETCH>(query, group);
         let filled = GROUP.min(n - from);
         dots[from..from + filled].copy_from_slice(&sums[..filled]);

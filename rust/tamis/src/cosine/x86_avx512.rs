@@ -120,10 +120,14 @@ fn sums<T: Element, const GROUP: usize, const PREFETCH: bool>(
     norms: &mut [f32],
 ) {
     let n = rows.n();
+    let blocks = Blocks::new::<T>(query);
     let mut from = 0;
     while from < n {
-        let group: [&[T]; GROUP] = std::array::from_fn(|k| rows.row((from + k).min(n - 1)));
-        let sums = group_sums::<T, GROUP, PREFETCH>(query, group);
+        let mut group = [rows.row(from); GROUP];
+        for (k, row) in group.iter_mut().enumerate() {
+            *row = rows.row((from + k).min(n - 1));
+        }
+        let sums = group_sums::<T, GROUP, PREFETCH>(query, &blocks, &group);
         let filled = GROUP.min(n - from);
         dots[from..from + filled].copy_from_slice(&sums[..filled]);
         if GROUP == 4 {
@@ -133,55 +137,96 @@ fn sums<T: Element, const GROUP: usize, const PREFETCH: bool>(
     }
 }
 
+/// Which positions of the first and the last register hold components of a row: the same for every row.
+struct Blocks {
+    first: u32,
+    /// Where the last register begins.
+    at: usize,
+    last: u32,
+}
+
+impl Blocks {
+    fn new<T: Element>(query: &Padded<T::Wide>) -> Self {
+        let (block, shift) = (<T as Lanes>::BLOCK, query.shift());
+        let end = shift + query.query().len();
+        let at = end.saturating_sub(1) / block * block;
+        // Positions [from, to) of a register.
+        let mask = |from: usize, to: usize| (((1_u64 << to) - 1) & !((1_u64 << from) - 1)) as u32;
+        Self {
+            first: mask(shift, end.min(block)),
+            at,
+            last: mask(if at == 0 { shift } else { 0 }, end - at),
+        }
+    }
+}
+
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 #[inline]
 fn group_sums<T: Element, const GROUP: usize, const PREFETCH: bool>(
     query: &Padded<T::Wide>,
-    group: [&[T]; GROUP],
+    blocks: &Blocks,
+    group: &[&[T]; GROUP],
 ) -> [f32; 8] {
     let block = <T as Lanes>::BLOCK;
     let (shift, d, padded) = (query.shift(), query.query().len(), query.padded());
     assert!(
         shift < block
             && padded.len() >= (shift + d).next_multiple_of(block)
+            && blocks.at + block <= padded.len()
             && group.iter().all(|row| row.len() == d)
     );
-    let end = shift + d;
-    // Positions [from, to) of a register that begins at position `at`.
-    let mask = |at: usize| {
-        let below = |bound: usize| (1_u64 << bound.saturating_sub(at).min(block)) - 1;
-        (below(end) & !below(shift)) as u32
-    };
     // SAFETY: the caller has the features. Query: the assertion. Rows: registers begin `shift` components before the
     // row; position p of the register at `at` is component at + p − shift, which lies in the row exactly when its mask
-    // bit is set; whole registers are loaded only where the mask has every bit (0 < at, at + block ≤ end).
-    // Prefetching reads nothing.
+    // bit is set; whole registers are loaded only between the first and the last.
     unsafe {
         let query = padded.as_ptr();
         let rows = group.map(|row| row.as_ptr().wrapping_sub(shift));
         let mut acc = [<T as Lanes>::zero(); 8];
-        let mut at = 0;
-        while at < end {
-            let x = <T as Lanes>::query(query.add(at));
-            let whole = at > 0 && at + block <= end;
-            for k in 0..GROUP {
-                let from = rows[k].wrapping_add(at);
-                if PREFETCH {
-                    _mm_prefetch::<_MM_HINT_T0>(from.wrapping_byte_add(PREFETCH_BYTES).cast());
-                }
-                let y = if whole {
-                    <T as Lanes>::row(from)
-                } else {
-                    <T as Lanes>::masked_row(from, mask(at))
-                };
-                acc[k] = <T as Lanes>::multiply_add(x, y, acc[k]);
-                if GROUP == 4 {
-                    acc[k + 4] = <T as Lanes>::multiply_add(y, y, acc[k + 4]);
-                }
-            }
+        if blocks.at > 0 {
+            add::<T, GROUP, PREFETCH, true>(query, &rows, 0, blocks.first, &mut acc);
+        }
+        let mut at = block;
+        while at < blocks.at {
+            add::<T, GROUP, PREFETCH, false>(query, &rows, at, 0, &mut acc);
             at += block;
         }
+        add::<T, GROUP, PREFETCH, true>(query, &rows, blocks.at, blocks.last, &mut acc);
         <T as Lanes>::trees(acc)
+    }
+}
+
+/// Adds one register of each row, or those positions of it whose bit is set. Prefetching reads nothing.
+///
+/// # Safety
+///
+/// A register of the query at `at` is readable, and of each row those positions whose bit is set, or all.
+#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+#[inline]
+unsafe fn add<T: Element, const GROUP: usize, const PREFETCH: bool, const MASKED: bool>(
+    query: *const T::Wide,
+    rows: &[*const T; GROUP],
+    at: usize,
+    mask: u32,
+    acc: &mut [<T as Lanes>::Register; 8],
+) {
+    // SAFETY: the caller's.
+    unsafe {
+        let x = <T as Lanes>::query(query.add(at));
+        for k in 0..GROUP {
+            let from = rows[k].wrapping_add(at);
+            if PREFETCH {
+                _mm_prefetch::<_MM_HINT_T0>(from.wrapping_byte_add(PREFETCH_BYTES).cast());
+            }
+            let y = if MASKED {
+                <T as Lanes>::masked_row(from, mask)
+            } else {
+                <T as Lanes>::row(from)
+            };
+            acc[k] = <T as Lanes>::multiply_add(x, y, acc[k]);
+            if GROUP == 4 {
+                acc[k + 4] = <T as Lanes>::multiply_add(y, y, acc[k + 4]);
+            }
+        }
     }
 }
 

@@ -1,9 +1,14 @@
-//! Arrays of numbers in and out: the only file that names numpy.
+//! Arrays of numbers in and out: the only folder that names numpy.
+
+mod embedding;
+mod positions;
+
+pub(crate) use embedding::{Embedding, Pair, with_pair};
+pub(crate) use positions::{Positions, indices_out, offsets, pairs};
 
 use half::f16;
 use numpy::{
-    Element, IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
-    PyUntypedArray, PyUntypedArrayMethods,
+    Element, IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -25,14 +30,7 @@ impl<'py> Scores<'py> {
         let Ok(array) = value.cast::<PyUntypedArray>() else {
             return numbers(name, value).map(Self::Own);
         };
-        // Only a subclass can have a mask; to ask a plain array for one costs as much as selecting in a small one.
-        if !value.is_exact_instance_of::<PyUntypedArray>() && value.hasattr("mask")? {
-            return Err(refused(
-                name,
-                array,
-                "an array without a mask; use scores.compressed() with its labels",
-            ));
-        }
+        refuse_mask(name, array, "use scores.compressed() with its labels")?;
         if array.ndim() != 1 {
             return Err(refused(
                 name,
@@ -107,15 +105,6 @@ fn plain<'py, T: Element>(array: &Bound<'py, PyArray1<T>>) -> Option<PyReadonlyA
     view.as_slice().is_ok().then_some(view)
 }
 
-/// Whether every element lies at an address that its type allows.
-fn is_aligned(array: &Bound<'_, PyUntypedArray>) -> bool {
-    array
-        .getattr("flags")
-        .and_then(|flags| flags.getattr("aligned"))
-        .and_then(|flag| flag.extract())
-        .unwrap_or(false)
-}
-
 /// A contiguous copy of another precision made by numpy itself, which knows every layout.
 fn copied<T: Element>(value: &Bound<'_, PyAny>, dtype: &str) -> PyResult<Vec<T>> {
     let array = value.call_method1("astype", (dtype,))?;
@@ -162,6 +151,15 @@ fn refused(name: &str, array: &Bound<'_, PyUntypedArray>, expected: &str) -> PyE
     ))
 }
 
+/// Refuses an array some of whose elements are masked out.
+fn refuse_mask(name: &str, array: &Bound<'_, PyUntypedArray>, fix: &str) -> PyResult<()> {
+    // Only a subclass can have a mask; to ask a plain array for one costs as much as selecting in a small one.
+    if !array.is_exact_instance_of::<PyUntypedArray>() && array.hasattr("mask")? {
+        return Err(refused(name, array, &format!("an array without a mask; {fix}")));
+    }
+    Ok(())
+}
+
 /// A value of the wrong class, by name.
 fn not_a(expected: &str, name: &str, value: &Bound<'_, PyAny>) -> PyErr {
     PyTypeError::new_err(format!("{name} must be {expected}, got {}", kind_of(value)))
@@ -191,16 +189,6 @@ pub(crate) fn plain_list<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, 
     } else {
         Ok(value.clone())
     }
-}
-
-/// Pairs of positions as an int64 array of shape [n, 2].
-pub(crate) fn pairs<'py>(py: Python<'py>, pairs: &[(usize, usize)]) -> PyResult<Bound<'py, PyAny>> {
-    let flat = pairs
-        .iter()
-        .flat_map(|&(first, second)| [first, second])
-        .map(i64::try_from)
-        .collect::<Result<Vec<_>, _>>()?;
-    Ok(flat.into_pyarray(py).reshape([pairs.len(), 2])?.into_any())
 }
 
 /// Labels as truth values: an array or a sequence of 0/1 or booleans.
@@ -236,126 +224,17 @@ pub(crate) fn labels(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Vec<bool>
     })
 }
 
-/// Embeddings of snippets: rows of float32 or float16 whose last axis is contiguous; rows may be strided.
-pub(crate) enum Rows<'py> {
-    /// Single precision.
-    F32(PyReadonlyArray2<'py, f32>),
-    /// Half precision.
-    F16(PyReadonlyArray2<'py, f16>),
-}
-
-impl<'py> Rows<'py> {
-    /// Takes a two-dimensional float32 or float16 array, borrowed.
-    pub(crate) fn extract(name: &str, value: &Bound<'py, PyAny>) -> PyResult<Self> {
-        const FIX: &str =
-            "float32 or float16 with shape [n, d]; use np.ascontiguousarray(matrix, dtype=\"float32\")";
-        let Ok(array) = value.cast::<PyUntypedArray>() else {
-            return Err(PyTypeError::new_err(format!(
-                "{name} must be an array of {FIX}, got {}",
-                kind_of(value)
-            )));
-        };
-        if let Ok(array) = value.cast::<PyArray2<f32>>() {
-            return rows(name, array).map(Self::F32);
-        }
-        if let Ok(array) = value.cast::<PyArray2<f16>>() {
-            return rows(name, array).map(Self::F16);
-        }
-        Err(refused(name, array, FIX))
-    }
-
-    /// Bytes of all components.
-    pub(crate) fn n_bytes(&self) -> usize {
-        match self {
-            Self::F32(view) => view.len() * 4,
-            Self::F16(view) => view.len() * 2,
-        }
-    }
-}
-
-fn rows<'py, T: Element>(name: &str, array: &Bound<'py, PyArray2<T>>) -> PyResult<PyReadonlyArray2<'py, T>> {
-    const FIX: &str = "its last axis contiguous and aligned; use np.ascontiguousarray(matrix)";
-    let untyped = array.as_untyped();
-    if !is_aligned(untyped) {
-        return Err(refused(name, untyped, FIX));
-    }
-    let view = array
-        .try_readonly()
-        .map_err(|error| PyValueError::new_err(format!("{name}: {error}")))?;
-    if !view.is_empty() && view.shape()[1] > 1 && view.as_array().strides()[1] != 1 {
-        return Err(refused(name, untyped, FIX));
-    }
-    Ok(view)
-}
-
-/// The core's view of the rows. Copies nothing.
-#[allow(
-    unsafe_code,
-    reason = "ndarray gives no slice that spans rows with gaps between them"
-)]
-pub(crate) fn core_rows<'a, T: Element>(
-    view: &'a PyReadonlyArray2<'_, T>,
-) -> tamis::Result<tamis::Rows<'a, T>> {
-    let array = view.as_array();
-    let (n, d) = array.dim();
-    if let Some(values) = array.to_slice() {
-        return tamis::Rows::contiguous(values, n, d);
-    }
-    let stride = array.strides()[0];
-    let distance = n.saturating_sub(1) * stride.unsigned_abs();
-    // Rows that run backwards begin at the end of the memory they span.
-    let first = if stride < 0 { distance } else { 0 };
-    let lowest = array.as_ptr().wrapping_sub(first);
-    // SAFETY: the rows lie in one allocation that the view keeps alive, aligned and borrowed read-only; the slice ends with
-    // the row that lies last. An array that is empty is contiguous and was returned above.
-    let values = unsafe { std::slice::from_raw_parts(lowest, distance + d) };
-    tamis::Rows::strided(values, first, n, d, stride)
-}
-
-/// Runs a core function over the rows of whichever precision: `$rows` is bound to a result of the core's view.
-macro_rules! with_rows {
-    ($view:expr, |$rows:ident| $body:expr) => {
-        match $view {
-            $crate::array::Rows::F32(view) => {
-                let $rows = $crate::array::core_rows(view);
-                $body
-            }
-            $crate::array::Rows::F16(view) => {
-                let $rows = $crate::array::core_rows(view);
-                $body
-            }
-        }
-    };
-}
-pub(crate) use with_rows;
-
-/// A query's embedding, widened to single precision.
-pub(crate) fn vector(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Vec<f32>> {
-    const FIX: &str = "float32 or float16 with shape [d]; use np.asarray(vector, dtype=\"float32\")";
-    let Ok(array) = value.cast::<PyUntypedArray>() else {
-        return Err(PyTypeError::new_err(format!(
-            "{name} must be an array of {FIX}, got {}",
-            kind_of(value)
-        )));
-    };
-    let usable = value.cast::<PyArray1<f32>>().is_ok() || value.cast::<PyArray1<f16>>().is_ok();
-    if !usable {
-        return Err(refused(name, array, FIX));
-    }
-    copied(value, "float32")
-}
-
-/// Single-precision scores, moved into an array.
+/// Single-precision scores as an array: copied where that is cheaper than an owner of their memory, else moved.
 pub(crate) fn scores_out(py: Python<'_>, scores: Vec<f32>) -> Bound<'_, PyAny> {
-    scores.into_pyarray(py).into_any()
+    const COPIED: usize = 1024;
+    if scores.len() <= COPIED {
+        PyArray1::from_slice(py, &scores).into_any()
+    } else {
+        scores.into_pyarray(py).into_any()
+    }
 }
 
 /// Double-precision numbers, moved into an array.
 pub(crate) fn doubles_out(py: Python<'_>, values: Vec<f64>) -> Bound<'_, PyAny> {
     values.into_pyarray(py).into_any()
-}
-
-/// Positions, moved into an array of intp.
-pub(crate) fn indices_out(py: Python<'_>, indices: Vec<usize>) -> PyResult<Bound<'_, PyAny>> {
-    indices.into_pyarray(py).call_method1("view", ("intp",))
 }
