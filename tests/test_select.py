@@ -254,6 +254,30 @@ class TestMany:
             self.threshold.select_many(queries[:, 1:].copy(), rows, [0, 20, 20, N])
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8"])
+def test_rows_without_a_cosine_are_named_with_what_leaves_them_out(dtype: str) -> None:
+    rows = drawn(dtype, N, DIM)
+    query = query_of(rows)
+    bad = {0.0: "is a zero vector"}
+    if dtype != "int8":
+        bad |= {np.nan: "component 7 is NaN", np.inf: "component 7 is inf", -np.inf: "is -inf"}
+    for value, what in bad.items():
+        broken = rows.copy()
+        broken[[12, 30], slice(None) if value == 0 else 7] = value
+        with pytest.raises(
+            ValueError, match=rf"snippet vector 12 .*{what}.*\({dtype}\); (.*) leaves"
+        ) as e:
+            tamis.Threshold.fixed(1.0).select(query, broken)
+        found = re.search(r"; (matrix\[.*\]) leaves such rows out", str(e.value))
+        assert found, e.value
+        # The call that is named mends it.
+        mended = eval(found[1], {"matrix": broken, "np": np})
+        assert len(mended) == N - 2
+        tamis.Threshold.fixed(1.0).select(query, mended)
+    with pytest.raises(ValueError, match=rf"^query vector 0 is a zero vector.*\({query.dtype}\)$"):
+        tamis.cosine_scores(np.zeros_like(query), rows)
+
+
 class TestUnitRows:
     rows = drawn("float32", N, DIM)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)

@@ -1,7 +1,9 @@
 """What one call and one request cost from Python; each answer is asserted before it is timed.
 
 The first group is the border: calls so small that crossing it is most of what they do. The second
-is what a service does for each request.
+is what a service does for each request, the third the vector path by size, storage and way, with
+numpy on normalised vectors beside it (and SimSIMD, where it is installed). With
+OPENBLAS_NUM_THREADS=1 numpy stays on one thread as well.
 """
 
 from __future__ import annotations
@@ -36,16 +38,16 @@ QUERY = sequence(DIM + 1)[1:]
 MATRIX = sequence(N, DIM + 3)[:, 3:].copy()
 
 
-def exact_scores(matrix: NDArray[np.float32]) -> NDArray[np.float64]:
+def exact_scores(matrix: NDArray[Any], query: NDArray[Any] = QUERY) -> NDArray[np.float64]:
     """1 - cosine in float64."""
-    q, m = QUERY.astype(np.float64), matrix.astype(np.float64)
+    q, m = query.astype(np.float64), matrix.astype(np.float64)
     scores: NDArray[np.float64] = 1 - (m @ q) / (np.linalg.norm(m, axis=1) * np.linalg.norm(q))
     return scores
 
 
-def half(matrix: NDArray[np.float32]) -> tuple[float, list[int]]:
+def half(matrix: NDArray[Any], query: NDArray[Any] = QUERY) -> tuple[float, list[int]]:
     """A threshold between two scores that keeps about half of the rows, and which it keeps."""
-    scores = exact_scores(matrix)
+    scores = exact_scores(matrix, query)
     ordered = np.sort(scores)
     middle = len(ordered) // 2
     # The widest gap near the middle, so that rounding decides nothing.
@@ -120,12 +122,120 @@ def test_chunk_texts(benchmark: Bench, name: str) -> None:
     benchmark(lambda: chunker.chunk(text).texts())
 
 
-@pytest.mark.benchmark(group="request")
-def test_select_50(benchmark: Bench) -> None:
-    value, kept = half(MATRIX)
+@pytest.mark.benchmark(group="border")
+def test_select_one_row(benchmark: Bench) -> None:
+    row = MATRIX[:1]
+    threshold = tamis.Threshold.fixed(2.0)
+    assert threshold.select(QUERY, row).tolist() == [0]
+    benchmark(lambda: threshold.select(QUERY, row))
+
+
+class Tensor:
+    """What a tensor library offers: DLPack."""
+
+    def __init__(self, values: NDArray[Any]) -> None:
+        self.__dlpack__ = values.__dlpack__
+        self.__dlpack_device__ = values.__dlpack_device__
+
+
+@pytest.mark.benchmark(group="border")
+@pytest.mark.parametrize("view", [Tensor, memoryview])
+def test_select_one_row_of_a_view(benchmark: Bench, view: Callable[[Any], Any]) -> None:
+    row = view(MATRIX[:1])
+    threshold = tamis.Threshold.fixed(2.0)
+    assert threshold.select(QUERY, row).tolist() == [0]
+    benchmark(lambda: threshold.select(QUERY, row))
+
+
+def by_select(matrix: NDArray[np.float32], value: float) -> Callable[[], Any]:
     threshold = tamis.Threshold.fixed(value)
-    assert threshold.select(QUERY, MATRIX).tolist() == kept
-    benchmark(lambda: threshold.select(QUERY, MATRIX))
+    return lambda: threshold.select(QUERY, matrix)
+
+
+def by_select_out(matrix: NDArray[np.float32], value: float) -> Callable[[], Any]:
+    threshold, out = tamis.Threshold.fixed(value), np.empty(len(matrix), np.intp)
+    return lambda: threshold.select(QUERY, matrix, out=out)
+
+
+def by_filter_vectors(matrix: NDArray[np.float32], value: float) -> Callable[[], Any]:
+    keep = tamis.Filter(tamis.Threshold.fixed(value))
+    return lambda: keep.filter_vectors(QUERY, matrix).kept_indices
+
+
+def by_numpy_normalised(matrix: NDArray[np.float32], value: float) -> Callable[[], Any]:
+    """What a caller writes who has normalised everything beforehand."""
+    rows = matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
+    query = QUERY / np.linalg.norm(QUERY)
+    limit = np.float32(1 - value)
+    return lambda: np.flatnonzero(rows @ query >= limit)
+
+
+def by_simsimd(matrix: NDArray[np.float32], value: float) -> Callable[[], Any]:
+    simsimd = pytest.importorskip("simsimd")
+    return lambda: np.flatnonzero(np.asarray(simsimd.cosine(QUERY, matrix)) <= value)
+
+
+@pytest.mark.parametrize("n", [50, 200, 1000, 10_000])
+@pytest.mark.parametrize(
+    "way", [by_select, by_select_out, by_filter_vectors, by_numpy_normalised, by_simsimd]
+)
+@pytest.mark.benchmark(group="select")
+def test_select(benchmark: Bench, way: Callable[..., Callable[[], Any]], n: int) -> None:
+    matrix = sequence(n, DIM + 3)[:, 3:].copy()
+    value, kept = half(matrix)
+    run = way(matrix, value)
+    assert run().tolist() == kept
+    benchmark(run)
+
+
+@pytest.mark.parametrize("n", [200, 10_000])
+@pytest.mark.parametrize("stored", ["float16", "int8", "unit", "strided"])
+@pytest.mark.benchmark(group="select")
+def test_select_stored(benchmark: Bench, stored: str, n: int) -> None:
+    matrix: NDArray[Any] = sequence(n, DIM + 3)[:, 3:]
+    query: NDArray[Any] = QUERY
+    if stored == "int8":
+        matrix, query = (np.rint(a * 254).astype(np.int8) for a in (matrix, QUERY))
+    elif stored == "float16":
+        matrix = matrix.astype(np.float16)
+    elif stored == "unit":
+        matrix = matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
+    value, kept = half(matrix, query)
+    threshold, unit = tamis.Threshold.fixed(value), stored == "unit"
+    assert threshold.select(query, matrix, unit_rows=unit).tolist() == kept
+    benchmark(lambda: threshold.select(query, matrix, unit_rows=unit))
+
+
+@pytest.mark.parametrize("way", ["at once", "one by one"])
+@pytest.mark.benchmark(group="select")
+def test_select_16_queries_of_50(benchmark: Bench, way: str) -> None:
+    queries, matrix = sequence(16, DIM), sequence(16 * N, DIM + 3)[:, 3:].copy()
+    offsets = np.arange(0, 16 * N + 1, N)
+    threshold = tamis.Threshold.fixed(1.0)
+
+    def at_once() -> Any:
+        return threshold.select_many(queries, matrix, offsets)[0]
+
+    def one_by_one() -> Any:
+        parts = zip(queries, offsets, strict=False)
+        return np.concatenate([threshold.select(q, matrix[i : i + N]) + i for q, i in parts])
+
+    rows = zip(np.repeat(queries, N, axis=0), matrix, strict=True)
+    scores = np.array([exact_scores(row[None], query)[0] for query, row in rows])
+    assert np.abs(scores - 1).min() > 1e-6
+    assert at_once().tolist() == one_by_one().tolist() == np.flatnonzero(scores <= 1).tolist()
+    benchmark(at_once if way == "at once" else one_by_one)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.benchmark(group="select")
+def test_select_100_000(benchmark: Bench, threads: int) -> None:
+    matrix = sequence(100_000, DIM)
+    threshold, scores = tamis.Threshold.fixed(1.0), exact_scores(matrix)
+    kept = threshold.select(QUERY, matrix, threads=threads)
+    sure = np.abs(scores - 1) > 1e-6
+    assert np.array_equal(np.isin(np.flatnonzero(sure), kept), scores[sure] <= 1)
+    benchmark(lambda: threshold.select(QUERY, matrix, threads=threads))
 
 
 @pytest.mark.benchmark(group="request")

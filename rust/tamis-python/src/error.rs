@@ -21,6 +21,24 @@ impl From<tamis::Error> for BorderError {
     }
 }
 
+impl BorderError {
+    /// An error about vectors, with what they are stored as and the call that drops such rows.
+    #[cold]
+    pub(crate) fn of_vectors(self, query_dtype: &str, row_dtype: &str) -> PyErr {
+        let (name, drops) = match self.0 {
+            tamis::Error::ZeroVector { name, .. } => (name, "matrix[matrix.any(axis=1)]"),
+            tamis::Error::NonFiniteVector { name, .. } => (name, "matrix[np.isfinite(matrix).all(axis=1)]"),
+            _ => return self.into(),
+        };
+        let text = self.0;
+        PyValueError::new_err(if name == "snippet vector" {
+            format!("{text} ({row_dtype}); {drops} leaves such rows out")
+        } else {
+            format!("{text} ({query_dtype})")
+        })
+    }
+}
+
 impl From<BorderError> for PyErr {
     fn from(BorderError(error): BorderError) -> Self {
         let text = error.to_string();

@@ -34,7 +34,7 @@ pub(crate) fn cosine_scores<'py>(
             &mut scores
         ))
     })
-    .map_err(BorderError)?;
+    .map_err(|error| BorderError(error).of_vectors(query.dtype(), matrix.dtype()))?;
     Ok(scores_out(py, scores))
 }
 

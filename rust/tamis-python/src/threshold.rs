@@ -230,7 +230,7 @@ impl PyThreshold {
                 queries, rows, &offsets, &self.core, scoring
             ))
         })
-        .map_err(BorderError)?;
+        .map_err(|error| BorderError(error).of_vectors(queries.dtype(), matrix.dtype()))?;
         let columns = [&selected.kept, &selected.kept_offsets].map(|column| indices_out(py, column));
         PyTuple::new(py, columns)
     }
@@ -383,12 +383,12 @@ impl PyThreshold {
         let unit_rows = self.unit_rows(unit_rows)?;
         let pair = Pair::one(&inputs.query, &inputs.matrix, unit_rows)?;
         let scoring = inputs.scoring;
-        let n_kept = maybe_detach(py, inputs.matrix.n_bytes(), || {
+        maybe_detach(py, inputs.matrix.n_bytes(), || {
             with_pair!(pair, |query, rows| tamis::select_into(
                 &query, rows, &self.core, scoring, kept, scores
             ))
-        });
-        Ok(n_kept.map_err(BorderError)?)
+        })
+        .map_err(|error| BorderError(error).of_vectors(inputs.query.dtype(), inputs.matrix.dtype()))
     }
 }
 

@@ -81,6 +81,15 @@ impl<'py> Embedding<'py> {
         self.name
     }
 
+    /// What the components are stored as.
+    pub(crate) fn dtype(&self) -> &'static str {
+        match self.kind {
+            Kind::F32 => "float32",
+            Kind::F16 => "float16",
+            Kind::I8 => "int8",
+        }
+    }
+
     /// Entries along the first axis.
     pub(crate) fn n(&self) -> usize {
         self.array.shape()[0]
