@@ -323,7 +323,6 @@ class Filter:
             items = range(len(scores))
         elif len(items) != len(scores):
             raise ValueError(f"items has {len(items)} entries, there are {len(scores)} scores")
-        stage_ns = (0, 0, score_ns, keep_ns, perf_counter_ns() - begin)
         # A frozen dataclass sets field by field, which costs more than selecting among a few rows.
         # Fields that are not set here read as their defaults.
         result = object.__new__(FilterResult)
@@ -332,14 +331,15 @@ class Filter:
             scores=scores,
             kept_indices=indices,
             threshold=self.threshold,
-            stage_ns=stage_ns,
+            stage_ns=(0, 0, score_ns, keep_ns, perf_counter_ns() - begin),
         )
         return result
 
     def _told(self, result: FilterResult) -> FilterResult:
         """The result, after whoever asked for it has been told."""
-        if is_outside(len(result), self._candidates_range):
-            warn_of_candidates(len(result), self.threshold)
+        n_candidates = len(result.scores)
+        if is_outside(n_candidates, self._candidates_range):
+            warn_of_candidates(n_candidates, self.threshold)
         if self._on_result is not None:
             self._on_result(result)
         return result
