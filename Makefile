@@ -75,8 +75,7 @@ fmt: setup ## format everything
 	@$(BIN)/ruff check --fix -q $(LINTED) && $(BIN)/ruff format -q $(LINTED)
 
 bench: setup ## smoke benches and what a request costs; each asserts its answer before it is timed
-	@cargo bench -p tamis-bench -q
-	@mkdir -p benches/results
+	@PYTHONPATH=benches $(BIN)/python benches/rust/run.py
 	@$(BIN)/python benches/hostile/slope.py > benches/results/hostile.jsonl && cat benches/results/hostile.jsonl
 	@$(BIN)/python -m pytest -q benches/python/bench_requests.py --benchmark-disable-gc --benchmark-warmup=on \
 	  --benchmark-sort=name --benchmark-columns=min,median,iqr,rounds --benchmark-time-unit=us \

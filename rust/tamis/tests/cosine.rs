@@ -365,6 +365,72 @@ fn a_micro_batch_is_its_queries_one_by_one() {
     }
 }
 
+/// All rows at once, and a hundred at a time, which stay in a core's own cache.
+fn assert_large_is_as_small<T: Element>(query: &[T::Query], rows: Rows<'_, T>, parts: &[Rows<'_, T>]) {
+    for kernel in Kernel::available() {
+        let scoring = Scoring {
+            kernel,
+            ..Scoring::default()
+        };
+        let mut together = vec![0.0; rows.n()];
+        cosine_scores_into(query, rows, scoring, &mut together).unwrap();
+        let mut apart = vec![0.0; rows.n()];
+        let mut from = 0;
+        for part in parts {
+            cosine_scores_into(query, *part, scoring, &mut apart[from..from + part.n()]).unwrap();
+            from += part.n();
+        }
+        assert_eq!(from, rows.n());
+        assert_eq!(together, apart, "{kernel:?} {}", rows.n_bytes());
+    }
+}
+
+fn parts<T>(matrix: &[T], d: usize) -> Vec<Rows<'_, T>> {
+    matrix
+        .chunks(100 * d)
+        .map(|rows| Rows::contiguous(rows, rows.len() / d, d).unwrap())
+        .collect()
+}
+
+#[test]
+fn where_rows_come_from_changes_no_bit() {
+    for (d, n) in [(61, 5_001), (61, 70_003), (384, 11_501)] {
+        let query = single(d, 21);
+        let mut matrix = single(n * d, 22);
+        let rows = Rows::contiguous(&matrix, n, d).unwrap();
+        assert!(rows.n_bytes() > 1 << 20);
+        assert_large_is_as_small(&query, rows, &parts(&matrix, d));
+        // Every other row: not one after the other in memory.
+        let strided = Rows::strided(&matrix, 0, n / 2, d, 2 * d.cast_signed()).unwrap();
+        let each: Vec<Rows<'_, f32>> = matrix
+            .chunks_exact(2 * d)
+            .map(|pair| Rows::contiguous(&pair[..d], 1, d).unwrap())
+            .collect();
+        assert_large_is_as_small(&query, strided, &each);
+        for row in matrix.chunks_mut(d) {
+            let length = row.iter().map(|x| x * x).sum::<f32>().sqrt();
+            row.iter_mut().for_each(|x| *x /= length);
+        }
+        let rows = Rows::contiguous(&matrix, n, d).unwrap().unit();
+        let unit: Vec<Rows<'_, f32>> = parts(&matrix, d).into_iter().map(Rows::unit).collect();
+        assert_large_is_as_small(&query, rows, &unit);
+    }
+    for (d, n) in [(61, 20_001), (384, 47_001)] {
+        let (matrix, query) = (half(n * d, 23), single(d, 21));
+        assert_large_is_as_small(
+            &query,
+            Rows::contiguous(&matrix, n, d).unwrap(),
+            &parts(&matrix, d),
+        );
+        let (matrix, query) = (bytes(n * d, 24), bytes(d, 25));
+        assert_large_is_as_small(
+            &query,
+            Rows::contiguous(&matrix, n, d).unwrap(),
+            &parts(&matrix, d),
+        );
+    }
+}
+
 #[test]
 fn threads_change_no_bit_and_no_error() {
     let (d, n) = (64, 70_001);

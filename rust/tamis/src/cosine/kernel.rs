@@ -32,15 +32,34 @@ pub trait Lanes: portable::Lanes {}
 #[cfg(not(target_arch = "x86_64"))]
 impl<T: portable::Lanes> Lanes for T {}
 
-/// Matrices larger than this do not stay in a core's own cache, and are asked for ahead.
-const PREFETCH_ABOVE: usize = 1 << 20;
-/// How far ahead: four rows of 384 single-precision components.
-#[cfg(target_arch = "x86_64")]
-pub(super) const PREFETCH_BYTES: usize = 6 << 10;
+/// How rows come from memory, which no bit of a sum depends on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// From a core's own cache: several rows side by side share the query's loads.
+    Cached,
+    /// From a shared cache: side by side, and asked for ahead in the order in which they lie.
+    Ahead,
+    /// From memory: row after row, the only pattern that processors recognise and fetch at full width.
+    Streamed,
+}
 
-/// Whether rows of so many bytes in all are to be asked for ahead.
-pub(super) fn prefetch_pays(n_bytes: usize) -> bool {
-    n_bytes > PREFETCH_ABOVE
+/// Rows of more bytes in all do not stay in a core's own cache.
+const CACHED_TO: usize = 1 << 20;
+/// Rows of more bytes in all do not stay in a cache that cores share.
+const AHEAD_TO: usize = 16 << 20;
+/// How far ahead rows are asked for: four of 384 single-precision components.
+#[cfg(target_arch = "x86_64")]
+pub(super) const BYTES_AHEAD: usize = 6 << 10;
+
+impl Reading {
+    /// What suits these rows.
+    pub(super) fn of<T>(rows: &Rows<'_, T>) -> Self {
+        match rows.n_bytes() {
+            0..=CACHED_TO => Self::Cached,
+            0..=AHEAD_TO if rows.is_contiguous() => Self::Ahead,
+            _ => Self::Streamed,
+        }
+    }
 }
 
 impl Kernel {
@@ -103,17 +122,17 @@ impl Kernel {
         self,
         query: &Padded<T::Wide>,
         rows: &Rows<'_, T>,
-        prefetch: bool,
+        reading: Reading,
         dots: &mut [f32],
         norms: &mut [f32],
     ) {
-        let _ = prefetch; // the portable body leaves it to the processor
+        let _ = reading; // the portable body goes row after row
         match self.0 {
             Body::Portable => portable::sums(query.query(), rows, dots, norms),
             #[cfg(target_arch = "x86_64")]
-            Body::Avx2(kernel) => kernel.sums(query, rows, prefetch, dots, norms),
+            Body::Avx2(kernel) => kernel.sums(query, rows, reading, dots, norms),
             #[cfg(target_arch = "x86_64")]
-            Body::Avx512(kernel) => kernel.sums(query, rows, prefetch, dots, norms),
+            Body::Avx512(kernel) => kernel.sums(query, rows, reading, dots, norms),
         }
     }
 }

@@ -87,6 +87,11 @@ impl<'a, T> Rows<'a, T> {
         self.unit
     }
 
+    /// Whether rows follow each other without gaps.
+    pub(super) fn is_contiguous(&self) -> bool {
+        self.stride.cast_unsigned() == self.d
+    }
+
     /// Bytes of all components.
     pub fn n_bytes(&self) -> usize {
         self.n.saturating_mul(self.d).saturating_mul(size_of::<T>())

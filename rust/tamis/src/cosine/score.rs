@@ -1,7 +1,7 @@
 //! A = 1 − dot / (√nq · √ns), each step rounded to single precision, limited to [0, 2].
 
 use super::element::Element;
-use super::kernel::{Kernel, prefetch_pays};
+use super::kernel::{Kernel, Reading};
 use super::options::Scoring;
 use super::padded::{Padded, Wide};
 use super::portable::Lanes as _;
@@ -72,7 +72,7 @@ pub(crate) struct Scorer<'a, T: Element> {
     length: f32,
     rows: Rows<'a, T>,
     kernel: Kernel,
-    prefetch: bool,
+    reading: Reading,
 }
 
 impl<'a, T: Element> Scorer<'a, T> {
@@ -111,7 +111,7 @@ impl<'a, T: Element> Scorer<'a, T> {
             length: norm.sqrt(),
             rows,
             kernel,
-            prefetch: prefetch_pays(rows.n_bytes()),
+            reading: Reading::of(&rows),
         })
     }
 
@@ -120,7 +120,7 @@ impl<'a, T: Element> Scorer<'a, T> {
         let (mut dots, mut norms) = ([0.0; BLOCK], [1.0; BLOCK]);
         let (dots, norms) = (&mut dots[..scores.len()], &mut norms[..scores.len()]);
         let rows = self.rows.part(first, scores.len());
-        self.kernel.sums(self.query, &rows, self.prefetch, dots, norms);
+        self.kernel.sums(self.query, &rows, self.reading, dots, norms);
         if rows.is_unit() {
             return self.finish_unit(first, dots, scores);
         }
@@ -180,7 +180,7 @@ impl<'a, T: Element> Scorer<'a, T> {
 fn squared_norm<T: Element>(kernel: Kernel, beside: &Padded<T::Wide>, vector: &[T]) -> Result<f32> {
     let (mut dot, mut norm) = ([0.0], [0.0]);
     let rows = Rows::contiguous(vector, 1, vector.len())?;
-    kernel.sums(beside, &rows, false, &mut dot, &mut norm);
+    kernel.sums(beside, &rows, Reading::Cached, &mut dot, &mut norm);
     Ok(norm[0])
 }
 

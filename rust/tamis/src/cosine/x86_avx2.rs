@@ -5,7 +5,7 @@
 )]
 
 use super::element::Element;
-use super::kernel::PREFETCH_BYTES;
+use super::kernel::{BYTES_AHEAD, Reading};
 use super::padded::{Padded, Stored};
 use super::rows::Rows;
 use half::f16;
@@ -76,18 +76,20 @@ impl Avx2 {
         self,
         query: &Padded<T::Wide>,
         rows: &Rows<'_, T>,
-        prefetch: bool,
+        reading: Reading,
         dots: &mut [f32],
         norms: &mut [f32],
     ) {
         let Self(()) = self;
         // SAFETY: `self` proves the features.
         unsafe {
-            match (rows.is_unit(), prefetch) {
-                (false, false) => sums::<T, 2, false>(query, rows, dots, norms),
-                (false, true) => sums::<T, 2, true>(query, rows, dots, norms),
-                (true, false) => sums::<T, 4, false>(query, rows, dots, norms),
-                (true, true) => sums::<T, 4, true>(query, rows, dots, norms),
+            match (rows.is_unit(), reading) {
+                (false, Reading::Cached) => sums::<T, 2, false, false>(query, rows, dots, norms),
+                (false, Reading::Ahead) => sums::<T, 2, true, false>(query, rows, dots, norms),
+                (false, Reading::Streamed) => sums::<T, 2, false, true>(query, rows, dots, norms),
+                (true, Reading::Cached) => sums::<T, 4, false, false>(query, rows, dots, norms),
+                (true, Reading::Ahead) => sums::<T, 4, true, false>(query, rows, dots, norms),
+                (true, Reading::Streamed) => sums::<T, 4, false, true>(query, rows, dots, norms),
             }
         }
     }
@@ -96,7 +98,7 @@ impl Avx2 {
 /// `GROUP` rows at once share the loads of the query: 2 with their norms or 4 without; four times two accumulators hide
 /// the latency of the multiply-add. The last group repeats the last row.
 #[target_feature(enable = "avx2,fma,f16c")]
-fn sums<T: Element, const GROUP: usize, const PREFETCH: bool>(
+fn sums<T: Element, const GROUP: usize, const AHEAD: bool, const STREAMED: bool>(
     query: &Padded<T::Wide>,
     rows: &Rows<'_, T>,
     dots: &mut [f32],
@@ -109,7 +111,7 @@ fn sums<T: Element, const GROUP: usize, const PREFETCH: bool>(
         for (k, row) in group.iter_mut().enumerate() {
             *row = rows.row((from + k).min(n - 1));
         }
-        let sums = group_sums::<T, GROUP, PREFETCH>(query, group);
+        let sums = group_sums::<T, GROUP, AHEAD, STREAMED>(query, group);
         let filled = GROUP.min(n - from);
         dots[from..from + filled].copy_from_slice(&sums[..filled]);
         if GROUP == 2 {
@@ -121,7 +123,7 @@ fn sums<T: Element, const GROUP: usize, const PREFETCH: bool>(
 
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-fn group_sums<T: Element, const GROUP: usize, const PREFETCH: bool>(
+fn group_sums<T: Element, const GROUP: usize, const AHEAD: bool, const STREAMED: bool>(
     query: &Padded<T::Wide>,
     group: [&[T]; GROUP],
 ) -> [f32; 4] {
@@ -136,21 +138,28 @@ fn group_sums<T: Element, const GROUP: usize, const PREFETCH: bool>(
     // readable; the rest of a row is copied before it is read as a block. Prefetching reads nothing.
     unsafe {
         let mut acc = [<T as Lanes>::zero(); 4];
-        let mut at = 0;
-        while at < whole {
-            let x = <T as Lanes>::query(padded.as_ptr().add(at));
-            for k in 0..GROUP {
-                let from = group[k].as_ptr().add(at);
-                if PREFETCH {
-                    _mm_prefetch::<_MM_HINT_T0>(from.wrapping_byte_add(PREFETCH_BYTES).cast());
+        // Which rows a walk over the blocks takes along: all of the group, or one.
+        let (walks, side_by_side) = if STREAMED { (GROUP, 1) } else { (1, GROUP) };
+        for walk in 0..walks {
+            let mut at = 0;
+            while at < whole {
+                let x = <T as Lanes>::query(padded.as_ptr().add(at));
+                if AHEAD {
+                    // As many bytes as the group reads here, from one place.
+                    for line in (0..GROUP * BLOCK * size_of::<T>()).step_by(64) {
+                        let from = group[0].as_ptr().wrapping_add(at * GROUP);
+                        _mm_prefetch::<_MM_HINT_T0>(from.wrapping_byte_add(line + BYTES_AHEAD).cast());
+                    }
                 }
-                let y = <T as Lanes>::row(from);
-                acc[k] = <T as Lanes>::multiply_add(x, y, acc[k]);
-                if GROUP == 2 {
-                    acc[k + 2] = <T as Lanes>::multiply_add(y, y, acc[k + 2]);
+                for k in walk..walk + side_by_side {
+                    let y = <T as Lanes>::row(group[k].as_ptr().add(at));
+                    acc[k] = <T as Lanes>::multiply_add(x, y, acc[k]);
+                    if GROUP == 2 {
+                        acc[k + 2] = <T as Lanes>::multiply_add(y, y, acc[k + 2]);
+                    }
                 }
+                at += BLOCK;
             }
-            at += BLOCK;
         }
         if whole < d {
             let x = <T as Lanes>::query(padded.as_ptr().add(whole));

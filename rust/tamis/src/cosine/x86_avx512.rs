@@ -18,7 +18,7 @@
 )]
 
 use super::element::Element;
-use super::kernel::PREFETCH_BYTES;
+use super::kernel::{BYTES_AHEAD, Reading};
 use super::padded::{Padded, Stored};
 use super::rows::Rows;
 use half::f16;
@@ -93,18 +93,20 @@ impl Avx512 {
         self,
         query: &Padded<T::Wide>,
         rows: &Rows<'_, T>,
-        prefetch: bool,
+        reading: Reading,
         dots: &mut [f32],
         norms: &mut [f32],
     ) {
         let Self(()) = self;
         // SAFETY: `self` proves the features.
         unsafe {
-            match (rows.is_unit(), prefetch) {
-                (false, false) => sums::<T, 4, false>(query, rows, dots, norms),
-                (false, true) => sums::<T, 4, true>(query, rows, dots, norms),
-                (true, false) => sums::<T, 8, false>(query, rows, dots, norms),
-                (true, true) => sums::<T, 8, true>(query, rows, dots, norms),
+            match (rows.is_unit(), reading) {
+                (false, Reading::Cached) => sums::<T, 4, false, false>(query, rows, dots, norms),
+                (false, Reading::Ahead) => sums::<T, 4, true, false>(query, rows, dots, norms),
+                (false, Reading::Streamed) => sums::<T, 4, false, true>(query, rows, dots, norms),
+                (true, Reading::Cached) => sums::<T, 8, false, false>(query, rows, dots, norms),
+                (true, Reading::Ahead) => sums::<T, 8, true, false>(query, rows, dots, norms),
+                (true, Reading::Streamed) => sums::<T, 8, false, true>(query, rows, dots, norms),
             }
         }
     }
@@ -113,7 +115,7 @@ impl Avx512 {
 /// `GROUP` rows at once share the loads of the query: 4 with their norms or 8 without, eight accumulators both times,
 /// which hide the latency of the multiply-add. The last group repeats the last row.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-fn sums<T: Element, const GROUP: usize, const PREFETCH: bool>(
+fn sums<T: Element, const GROUP: usize, const AHEAD: bool, const STREAMED: bool>(
     query: &Padded<T::Wide>,
     rows: &Rows<'_, T>,
     dots: &mut [f32],
@@ -127,7 +129,7 @@ fn sums<T: Element, const GROUP: usize, const PREFETCH: bool>(
         for (k, row) in group.iter_mut().enumerate() {
             *row = rows.row((from + k).min(n - 1));
         }
-        let sums = group_sums::<T, GROUP, PREFETCH>(query, &blocks, &group);
+        let sums = group_sums::<T, GROUP, AHEAD, STREAMED>(query, &blocks, &group);
         let filled = GROUP.min(n - from);
         dots[from..from + filled].copy_from_slice(&sums[..filled]);
         if GROUP == 4 {
@@ -162,7 +164,7 @@ impl Blocks {
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 #[inline]
-fn group_sums<T: Element, const GROUP: usize, const PREFETCH: bool>(
+fn group_sums<T: Element, const GROUP: usize, const AHEAD: bool, const STREAMED: bool>(
     query: &Padded<T::Wide>,
     blocks: &Blocks,
     group: &[&[T]; GROUP],
@@ -182,41 +184,51 @@ fn group_sums<T: Element, const GROUP: usize, const PREFETCH: bool>(
         let query = padded.as_ptr();
         let rows = group.map(|row| row.as_ptr().wrapping_sub(shift));
         let mut acc = [<T as Lanes>::zero(); 8];
-        if blocks.at > 0 {
-            add::<T, GROUP, PREFETCH, true>(query, &rows, 0, blocks.first, &mut acc);
+        // Which rows a walk over the blocks takes along: all of the group, or one.
+        let walks = if STREAMED { GROUP } else { 1 };
+        for walk in 0..walks {
+            let (rows, acc) = (&rows[walk..], &mut acc[walk..]);
+            if blocks.at > 0 {
+                add::<T, GROUP, AHEAD, STREAMED, true>(query, rows, 0, blocks.first, acc);
+            }
+            let mut at = block;
+            while at < blocks.at {
+                add::<T, GROUP, AHEAD, STREAMED, false>(query, rows, at, 0, acc);
+                at += block;
+            }
+            add::<T, GROUP, AHEAD, STREAMED, true>(query, rows, blocks.at, blocks.last, acc);
         }
-        let mut at = block;
-        while at < blocks.at {
-            add::<T, GROUP, PREFETCH, false>(query, &rows, at, 0, &mut acc);
-            at += block;
-        }
-        add::<T, GROUP, PREFETCH, true>(query, &rows, blocks.at, blocks.last, &mut acc);
         <T as Lanes>::trees(acc)
     }
 }
 
-/// Adds one register of each row, or those positions of it whose bit is set. Prefetching reads nothing.
+/// Adds one register of each row of a walk, or those positions of it whose bit is set. Asking ahead reads nothing.
 ///
 /// # Safety
 ///
 /// A register of the query at `at` is readable, and of each row those positions whose bit is set, or all.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 #[inline]
-unsafe fn add<T: Element, const GROUP: usize, const PREFETCH: bool, const MASKED: bool>(
+unsafe fn add<T: Element, const GROUP: usize, const AHEAD: bool, const STREAMED: bool, const MASKED: bool>(
     query: *const T::Wide,
-    rows: &[*const T; GROUP],
+    rows: &[*const T],
     at: usize,
     mask: u32,
-    acc: &mut [<T as Lanes>::Register; 8],
+    acc: &mut [<T as Lanes>::Register],
 ) {
     // SAFETY: the caller's.
     unsafe {
         let x = <T as Lanes>::query(query.add(at));
-        for k in 0..GROUP {
-            let from = rows[k].wrapping_add(at);
-            if PREFETCH {
-                _mm_prefetch::<_MM_HINT_T0>(from.wrapping_byte_add(PREFETCH_BYTES).cast());
+        if AHEAD {
+            // As many bytes as the group reads here, from one place.
+            let (from, n_bytes) = (at * GROUP, GROUP * <T as Lanes>::BLOCK * size_of::<T>());
+            for line in (0..n_bytes).step_by(64) {
+                let from = rows[0].wrapping_add(from).wrapping_byte_add(line + BYTES_AHEAD);
+                _mm_prefetch::<_MM_HINT_T0>(from.cast());
             }
+        }
+        for k in 0..if STREAMED { 1 } else { GROUP } {
+            let from = rows[k].wrapping_add(at);
             let y = if MASKED {
                 <T as Lanes>::masked_row(from, mask)
             } else {
