@@ -409,7 +409,9 @@ fn where_rows_come_from_changes_no_bit() {
         assert_large_is_as_small(&query, strided, &each);
         for row in matrix.chunks_mut(d) {
             let length = row.iter().map(|x| x * x).sum::<f32>().sqrt();
-            row.iter_mut().for_each(|x| *x /= length);
+            for x in row {
+                *x /= length;
+            }
         }
         let rows = Rows::contiguous(&matrix, n, d).unwrap().unit();
         let unit: Vec<Rows<'_, f32>> = parts(&matrix, d).into_iter().map(Rows::unit).collect();
