@@ -1,4 +1,4 @@
-"""Runs the core's benches and writes `benches/results/rust-<commit>.txt`: machine and commit, then what they print."""
+"""Runs the core's benches; writes `benches/results/rust-<commit>.txt`: machine, commit, their lines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import machine
 
 
 def main() -> None:
-    """Runs `cargo bench`, showing its lines as they come; the file is written when all succeeded."""
+    """Runs `cargo bench`, showing its lines; the file is written when all succeeded."""
     head = machine.header()
     path = machine.results_file("rust", head).with_suffix(".txt")
     command = ["cargo", "bench", "-p", "tamis-bench", "-q", *sys.argv[1:]]
