@@ -1,4 +1,4 @@
-"""Runs the core's benches; writes `benches/results/rust-<commit>.txt`: machine, commit, their lines."""
+"""Runs the core's benches; writes machine, commit and their lines to a file in benches/results."""
 
 from __future__ import annotations
 
