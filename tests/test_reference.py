@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 import oracle
+import reference_rules
 import tamis
 from conftest import FIXTURES, reference_folder
 
@@ -265,6 +266,7 @@ RUNNERS: dict[str, tuple[Runner, ...]] = {
     "topic_query_threshold": (run_topic_query_threshold,),
     "pvalue": (run_pvalue,),
     "design_effect": (run_design_effect,),
+    **reference_rules.RUNNERS,
 }
 
 

@@ -49,13 +49,19 @@ def test_options_that_do_not_belong_together_are_refused() -> None:
     options: dict[str, Any]
     for options in (
         {"order": "given"},
-        {"grid": [0.5]},
+        {"order": 3},
         {"target": "total"},
         {"target": "total", "max_positives": 3, "delta": "0.1"},
         {"max_positives": 3},
         {"target": "evidence?"},
         {"delta": "0.1", "order": "sorted"},
         {"delta": "1"},
+        {"family": "top-k"},
+        {"by_group": True},
+        {"test_weight": 1.0},
+        {"target": "all", "unit": "snippet"},
+        {"target": "evidence"},
+        {"family": "relative"},
     ):
         with pytest.raises(ValueError):
             made.threshold("0.1", **options)

@@ -33,7 +33,7 @@ def calibration(n_candidates: int = 4, n: int = 12, **options: Any) -> Calibrati
 
 @pytest.fixture(autouse=True)
 def nothing_warned(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(circumstances, "_warned_of_candidates", set())
+    monkeypatch.setattr(circumstances, "_warned_of_requests", set())
 
 
 def results(threshold: Threshold) -> Iterator[tuple[str, FilterResult]]:

@@ -20,13 +20,13 @@ ROOT = Path(tamis.__file__).resolve().parents[2]
 STUB = Path(tamis.__file__).with_name("_tamis.pyi")
 ALLOWLIST = Path(__file__).with_name("stubtest-allowlist.txt")
 # Every native class, property, method and function: raise it when the module grows.
-MIN_COMPARED = 96
+MIN_COMPARED = 119
 
 Documented = ast.ClassDef | ast.FunctionDef
 
 
 def _documented() -> dict[str, Documented]:
-    """The stub's items that can carry a docstring, by dotted name; of overloads, the first."""
+    """The stub's items that can carry a docstring, by dotted name; of overloads, one that does."""
     items: dict[str, Documented] = {}
 
     def visit(body: list[ast.stmt], prefix: str) -> None:
@@ -35,7 +35,9 @@ def _documented() -> dict[str, Documented]:
                 items[prefix + node.name] = node
                 visit(node.body, f"{prefix}{node.name}.")
             elif isinstance(node, ast.FunctionDef):
-                items.setdefault(prefix + node.name, node)
+                known = items.setdefault(prefix + node.name, node)
+                if not ast.get_docstring(known):
+                    items[prefix + node.name] = node
 
     visit(ast.parse(STUB.read_text(encoding="utf-8")).body, "")
     return {name: node for name, node in items.items() if not name.startswith("_HasIdentity")}
@@ -108,7 +110,7 @@ def test_the_examples_run() -> None:
 
 
 def test_what_is_promised_says_for_which_unit() -> None:
-    for name in ("Calibration", "Calibration.threshold", "Threshold", "conformal_quantile"):
+    for name in ("Calibration", "Calibration.threshold", "Rule", "conformal_quantile"):
         text = ast.get_docstring(STUB_ITEMS[name]) or ""
         assert "marginal" in text.lower(), name
         assert "unit" in text, name

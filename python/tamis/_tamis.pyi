@@ -35,6 +35,7 @@ from typing import (
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import disjoint_base
 
 _Level: TypeAlias = float | str | Decimal | Fraction | np.floating[Any]
 _Numbers: TypeAlias = (
@@ -45,6 +46,10 @@ _Embedding: TypeAlias = NDArray[np.float32] | NDArray[np.float16] | NDArray[np.i
 _Labels: TypeAlias = Iterable[bool | int | float] | NDArray[np.bool_] | NDArray[np.integer[Any]]
 _Ids: TypeAlias = Iterable[str] | Iterable[int] | NDArray[np.integer[Any]] | NDArray[np.str_]
 _Unit: TypeAlias = Literal["topic", "query", "snippet"]
+_Target: TypeAlias = Literal["recall", "total", "all", "evidence"]
+_Family: TypeAlias = Literal["threshold", "relative", "top_k", "tokens"]
+# The group of each row, or the groups of each.
+_Groups: TypeAlias = _Ids | Iterable[Sequence[str]] | Iterable[Sequence[int]]
 _IdentityOut: TypeAlias = str | dict[str, Any] | None
 
 @type_check_only
@@ -56,6 +61,7 @@ _Identity: TypeAlias = str | Mapping[str, object] | _HasIdentity
 
 __version__: str
 _debug_build: bool
+_few_units: int
 
 class TamisError(Exception):
     """Base of the errors that are about tamis rather than an argument."""
@@ -399,8 +405,11 @@ class Calibration:
         query: _Ids | None = None,
         topic: _Ids | Literal["query"] | None = None,
         document: _Ids | None = None,
-        group: _Ids | None = None,
-        size: Sequence[int] | None = None,
+        group: _Groups | None = None,
+        grouping: Literal["script", "language"] | None = None,
+        weight: _Numbers | None = None,
+        size: Iterable[int] | None = None,
+        size_unit: str | None = None,
         evidence: tuple[Sequence[str], Sequence[float | None], int | None] | None = None,
         scorer: _Identity | None = None,
         chunker: _Identity | None = None,
@@ -428,10 +437,19 @@ class Calibration:
         document : sequence of str or int, shape (n,), optional
             Document ids. Without topics, queries that share a document with a relevant snippet are
             joined, transitively, and these components are the units.
-        group : sequence of str or int, shape (n,), optional
-            Group ids (language, source), stored for questions by group.
-        size : sequence of int, shape (n,), optional
+        group : sequence of str, int or tuples of them, shape (n,), optional
+            The group of each snippet (language, source), or its groups where they overlap, stored
+            for questions by group.
+        grouping : {"script", "language"}, optional
+            That these are groups which tamis makes from a text, and so does at use.
+        weight : sequence of float, shape (n,), optional
+            How much more likely a unit like this row's is in production than here (a likelihood
+            ratio up to a factor): positive, finite, one for each unit. For a promise about another
+            mix of units; rounded once to 53 bits of the largest.
+        size : iterable of int, shape (n,), optional
             Sizes of the snippets in code points or tokens, stored for questions about budgets.
+        size_unit : str, optional
+            Which of them; kept for information.
         evidence : tuple (query ids, scores, not_retrieved), optional
             One entry for each labelled span: its query, and the lowest score of the snippets that
             hold it (None where none does); and how many spans lie in documents that were not
@@ -478,17 +496,96 @@ class Calibration:
         0.38
         """
 
+    @overload
     def threshold(
         self,
         alpha: _Level,
         unit: _Unit = "topic",
-        target: Literal["recall", "total"] = "recall",
+        target: _Target = "recall",
         *,
+        family: Literal["threshold"] = "threshold",
         delta: _Level | None = None,
-        grid: Sequence[float] | NDArray[Any] | None = None,
+        by_group: Literal[False] = False,
+        grid: _Numbers | None = None,
         order: Literal["given"] | int | None = None,
         max_positives: int | None = None,
-    ) -> Threshold:
+        test_weight: float | None = None,
+    ) -> Threshold: ...
+    @overload
+    def threshold(
+        self,
+        alpha: _Level,
+        unit: _Unit = "topic",
+        target: _Target = "recall",
+        *,
+        family: Literal["relative"],
+        delta: _Level | None = None,
+        by_group: Literal[False] = False,
+        grid: _Numbers | None = None,
+        order: Literal["given"] | int | None = None,
+        max_positives: int | None = None,
+        test_weight: float | None = None,
+    ) -> RelativeThreshold: ...
+    @overload
+    def threshold(
+        self,
+        alpha: _Level,
+        unit: _Unit = "topic",
+        target: _Target = "recall",
+        *,
+        family: Literal["top_k"],
+        delta: _Level | None = None,
+        by_group: Literal[False] = False,
+        grid: _Numbers | None = None,
+        order: Literal["given"] | int | None = None,
+        max_positives: int | None = None,
+        test_weight: float | None = None,
+    ) -> TopK: ...
+    @overload
+    def threshold(
+        self,
+        alpha: _Level,
+        unit: _Unit = "topic",
+        target: _Target = "recall",
+        *,
+        family: Literal["tokens"],
+        delta: _Level | None = None,
+        by_group: Literal[False] = False,
+        grid: _Numbers | None = None,
+        order: Literal["given"] | int | None = None,
+        max_positives: int | None = None,
+        test_weight: float | None = None,
+    ) -> TokenBudget: ...
+    @overload
+    def threshold(
+        self,
+        alpha: _Level,
+        unit: _Unit = "topic",
+        target: _Target = "recall",
+        *,
+        family: _Family = "threshold",
+        delta: _Level | None = None,
+        by_group: Literal[True],
+        grid: _Numbers | None = None,
+        order: Literal["given"] | int | None = None,
+        max_positives: int | None = None,
+        test_weight: float | None = None,
+    ) -> GroupThresholds: ...
+    @overload
+    def threshold(
+        self,
+        alpha: _Level,
+        unit: _Unit = "topic",
+        target: _Target = "recall",
+        *,
+        family: _Family = "threshold",
+        delta: _Level | None = None,
+        by_group: bool = False,
+        grid: _Numbers | None = None,
+        order: Literal["given"] | int | None = None,
+        max_positives: int | None = None,
+        test_weight: float | None = None,
+    ) -> Rule:
         """The smallest threshold that keeps the promise at alpha for a new unit.
 
         Parameters
@@ -505,52 +602,91 @@ class Calibration:
             - "snippet": a relevant snippet of the pooled mix is kept with probability at least
               1 - alpha (**coverage**, marginal). This is the paper's unit. It does not cover a
               snippet of a new topic or query: for those it is usually too low.
-        target : {"recall", "total"}
-            "recall": the mean share of relevant snippets kept. "total": total missed over total
-            relevant, E[missed] <= alpha E[relevant] for a new unit; needs `max_positives`.
+        target : {"recall", "total", "all", "evidence"}
+            - "recall": the mean share of relevant snippets kept.
+            - "total": total missed over total relevant, E[missed] <= alpha E[relevant] for a new
+              unit; needs `max_positives`.
+            - "all": nothing relevant is dropped, in a mean share 1 - alpha of queries.
+            - "evidence": the mean share of labelled spans that a kept snippet holds; each span
+              counts once, with its best snippet. Needs labelled spans; a span in no snippet is
+              missed by every threshold, so too many of them make it infinite.
+        family : {"threshold", "relative", "top_k", "tokens"}
+            Which rules to choose from: `Threshold`, `RelativeThreshold`, `TopK`, `TokenBudget`. The
+            promise is the same; how much is removed is not.
         delta : float, str, Decimal or Fraction, optional
             Makes the promise one about this calibration set: the mean recall of a new unit is at
-            least 1 - alpha with probability 1 - delta over calibration sets (topic and query).
+            least 1 - alpha with probability 1 - delta over calibration sets.
+        by_group : bool
+            One threshold for each `group`, whose promise holds within the group. Small groups keep
+            everything.
         grid : sequence of float, optional
-            Thresholds to try, for `delta`; by default every calibration score.
+            Parameters to choose from; by default every one.
         order : "given" or int, optional
             For `delta`: the order in which the bound looks at the units, which must not depend on
             their losses. By default a permutation of seed 0.
         max_positives : int, optional
             For target "total": a bound on the relevant snippets of any unit, old or new (the number
             of candidates is one). If a unit can have more, nothing is promised.
+        test_weight : float, optional
+            With `weight`: the new unit's weight. By default the largest of the calibration's, which
+            is right for every unit that weighs no more.
 
         Returns
         -------
-        Threshold
-            Its value is infinite, and everything is kept, where the units are too few for this
-            alpha: fewer than ceil(1/alpha) - 1, see `Threshold.n_units_needed`.
+        Threshold, RelativeThreshold, TopK, TokenBudget or GroupThresholds
+            By `family` and `by_group`. Its value is infinite, and everything is kept, where the
+            units are too few for this alpha: fewer than ceil(1/alpha) - 1, see
+            `Rule.n_units_needed`.
 
         Raises
         ------
         ValueError
-            `alpha` is no level, or the unit needs ids that were not given; names what to pass.
+            `alpha` is no level, the question needs columns that were not given (names what to
+            pass), or two arguments do not go together.
+
+        Warns
+        -----
+        UserWarning
+            Weights so uneven that the units are worth fewer than 2/alpha without weights.
 
         Notes
         -----
-        Topic and query: with K answerable units, the smallest score v such that
+        Topic and query: with K answerable units, the smallest parameter v such that
         (sum over units of the share missed at v, plus 1) / (K + 1) <= alpha. This is conformal risk
         control of the loss 1 - recall with bound B = 1 (Angelopoulos, Bates, Fisch, Lei & Schuster,
         ICLR 2024, section 2, Theorem 1), and the same number as the quantile of hierarchical
         conformal prediction that gives each unit the weight 1/(K + 1) (Lee, Barber & Willett 2023,
-        arXiv 2306.06342; after Dunn, Wasserman & Ramdas 2022, arXiv 1809.07441).
+        arXiv 2306.06342; after Dunn, Wasserman & Ramdas 2022, arXiv 1809.07441). It needs only that
+        rules are nested, so the same holds in every family (Gupta, Kuchibhotla & Ramdas 2022).
 
-        Snippet: the ceil((n + 1)(1 - alpha))-th smallest relevant score: split conformal prediction
+        Snippet: the ceil((n + 1)(1 - alpha))-th smallest relevant value: split conformal prediction
         (Vovk, Gammerman & Shafer 2005; Lei et al. 2018, section 2.2), as arXiv 2511.17908, section
         3, uses it.
 
         Total: the smallest v with sum missed - alpha sum relevant + (1 - alpha) C <= 0, C =
         `max_positives` (risk control of the shifted loss). With delta: risk-controlling prediction
         sets (Bates et al. 2021, section 2) with the betting p-value of Waudby-Smith & Ramdas 2023.
+        By group: Mondrian conformal prediction (Vovk, Gammerman & Shafer 2005, section 4.5).
+        Weights: sum w miss + w' <= alpha (sum w + w'), w' the new unit's (Tibshirani, Barber,
+        Candes & Ramdas 2019, arXiv 1904.06019, section 2).
 
         Exact: weights and ranks are integers, ties are kept (the betting bound is double
-        precision). Cost: O(n) for the selection, plus
-        O(n log n) where units are joined from documents.
+        precision). Cost: O(n) for the selection, plus O(n log n) where units are joined from
+        documents.
+
+        Examples
+        --------
+        The number of snippets that keeps nine in ten relevant ones of a new topic:
+
+        >>> from tamis import Calibration
+        >>> calibration = Calibration.fit(
+        ...     scores=[0.2, 0.3, 0.9, 0.4, 0.5, 0.6] * 12,
+        ...     relevant=[1, 0, 0, 0, 1, 0] * 12,
+        ...     query=[q for q in range(24) for _ in range(3)],
+        ...     topic=[q for q in range(24) for _ in range(3)],
+        ... )
+        >>> calibration.threshold(0.1, family="top_k").k
+        2
         """
 
     def report(self) -> Report:
@@ -704,18 +840,234 @@ class Calibration:
     def __hash__(self) -> int: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
 
-@final
-class Threshold:
-    """Keep a snippet if its score is at most the threshold plus the slack.
+@disjoint_base
+class Rule:
+    """What is kept of a query's candidates.
 
-    Made by `Calibration.threshold`, with a promise, or by `Threshold.fixed`, without. Carries the
+    The base of `Threshold`, `RelativeThreshold`, `TopK`, `TokenBudget` and `GroupThresholds`. Made
+    by `Calibration.threshold`, with a promise, or by `fixed` of a class, without. A candidate has a
+    value in the rule's `family`, and is kept if that is at most `value` + `slack`. Carries the
     identity of the scorer and chunker it was calibrated with. Immutable; safe to share between
     threads and to pickle.
 
     The promise is marginal and about the `unit` it names: on average over new topics or queries (or
     for a pooled snippet) drawn like the calibration ones, at least 1 - `alpha` of the relevant
-    snippets that retrieval returned are kept. See `Calibration.threshold` for each unit and its
-    source, and `Calibration` for what breaks it.
+    snippets that retrieval returned are kept. See `Calibration.threshold` for each unit, target and
+    family with its source, and `Calibration` for what breaks it.
+    """
+
+    @property
+    def family(self) -> _Family:
+        """What a candidate's value is, by name.
+
+        "threshold": its score; "relative": its score minus the mean of the query's; "top_k": its
+        rank by (score, position), from 1; "tokens": the summed size up to and including it.
+        """
+
+    @property
+    def value(self) -> float:
+        """The family's parameter; infinity keeps everything."""
+
+    @property
+    def slack(self) -> float:
+        """How far above the value a score may lie and still be kept.
+
+        0 for "top_k" and "tokens".
+        """
+
+    @property
+    def alpha(self) -> str | None:
+        """The promised miscoverage as it was written; None for a fixed rule."""
+
+    @property
+    def delta(self) -> str | None:
+        """Probability over calibration sets that the promise fails; None when it is a mean over
+        them."""
+
+    @property
+    def unit(self) -> _Unit | None:
+        """What the promise averages over: "topic", "query" or "snippet"; None for a fixed rule."""
+
+    @property
+    def target(self) -> _Target | None:
+        """What is promised: "recall", "total", "all" or "evidence"; None for a fixed rule."""
+
+    @property
+    def n_cal(self) -> int:
+        """Relevant snippets (or labelled spans) it was made from."""
+
+    @property
+    def n_units(self) -> int:
+        """Units with at least one of them it was made from."""
+
+    @property
+    def n_units_needed(self) -> int | None:
+        """How many units a finite parameter needs at this alpha; None where that is no plain count.
+
+        ceil(1/alpha) - 1: 9 for 0.1, 19 for 0.05. None for a fixed rule, with delta, for target
+        "total" and with weights.
+        """
+
+    @property
+    def effective_units(self) -> float | None:
+        """Units without weights that those of a weighted calibration are worth; None without
+        weights.
+
+        (sum w)**2 / sum w**2 (Kish 1965).
+        """
+
+    @property
+    def mass_at_infinity(self) -> float | None:
+        """The new unit's part of all weight; None without weights.
+
+        At least alpha, and the parameter is infinite.
+        """
+
+    @property
+    def candidates_range(self) -> tuple[float, float] | None:
+        """1st and 99th percentile of the number of candidates per calibration query; None when
+        unknown.
+
+        A request with fewer or more candidates is not like those the rule was made from.
+        """
+
+    @property
+    def size_range(self) -> tuple[float, float] | None:
+        """1st and 99th percentile of the sizes of calibration candidates; None when unknown.
+
+        A request whose median snippet is shorter or longer is not like those it was made from.
+        """
+
+    @property
+    def size_unit(self) -> str | None:
+        """What sizes are counted in; None where it was not said.
+
+        "code points" where `tamis.calibrate` counted them.
+        """
+
+    @property
+    def keeps_everything(self) -> bool:
+        """Whether every candidate is kept."""
+
+    @property
+    def scorer(self) -> _IdentityOut:
+        """What scores must be made by; None when nothing was declared."""
+
+    @property
+    def chunker(self) -> _IdentityOut:
+        """What snippets must be cut by; None when nothing was declared."""
+
+    @property
+    def calibration_id(self) -> str | None:
+        """Names the calibration in results and logs; None for a fixed rule."""
+
+    def keep(
+        self,
+        scores: _Numbers,
+        *,
+        size: Iterable[int] | None = None,
+        group: _Groups | str | None = None,
+    ) -> NDArray[np.intp]:
+        """Positions of the candidates that are kept, ascending.
+
+        Parameters
+        ----------
+        scores : ndarray of float64, float32 or float16, shape (n,), or iterable of float
+            Of all candidates of one query. Compared in float64, each as it is; equality is kept.
+        size : iterable of int, shape (n,)
+            For a token budget, and only there: the size of each candidate in the unit that it was
+            calibrated in (`size_unit`).
+        group : str, or sequence of str, int or tuples of them, shape (n,)
+            For `GroupThresholds`, and only there: the group of each candidate, or of all. One in
+            several groups is kept where any of them keeps it, one in none that has a threshold is
+            kept.
+
+        Returns
+        -------
+        ndarray of intp, shape (n_kept,)
+
+        Raises
+        ------
+        ValueError
+            A score that is NaN or infinite (names its index), sizes or groups that are missing, of
+            another length, or given where the rule has no use for them.
+        TypeError
+            An array of another dtype or shape; names both and the call that mends it.
+
+        Notes
+        -----
+        Cost: O(n) for "threshold", whose contiguous float64 and float32 arrays are not copied;
+        O(n log n) for the families that look at the whole list.
+
+        Examples
+        --------
+        >>> from tamis import Threshold, TokenBudget, TopK
+        >>> Threshold.fixed(0.5).keep([0.2, 0.9, 0.5]).tolist()
+        [0, 2]
+        >>> TopK.fixed(1).keep([0.2, 0.9, 0.5]).tolist()
+        [0]
+        >>> TokenBudget.fixed(100).keep([0.2, 0.9, 0.5], size=[60, 10, 40]).tolist()
+        [0, 2]
+        """
+
+    def _keep_counted(
+        self,
+        scores: _Numbers,
+        size: Iterable[int] | None = None,
+        group: _Groups | str | None = None,
+    ) -> tuple[NDArray[np.intp], int]:
+        """As keep, with the number of candidates kept because their group has no threshold."""
+
+    def _scores(
+        self,
+        query_vector: _Embedding,
+        snippet_matrix: _Embedding,
+        unit_rows: bool | None = None,
+        threads: int | None = None,
+    ) -> NDArray[np.float32]:
+        """Scores as the calibrated scorer's rows are scored.
+
+        Raises
+        ------
+        ValueError, TypeError, IdentityMismatch
+            As `Threshold.select`.
+        """
+
+    def _check_scorer(self, used: _Identity | None) -> None:
+        """Refuses a scorer other than the calibrated one.
+
+        Raises
+        ------
+        IdentityMismatch
+            The identity differs, or none is given where one was calibrated with.
+        """
+
+    def _check_chunker(self, used: _Identity | None) -> None:
+        """Refuses a chunker other than the calibrated one.
+
+        Raises
+        ------
+        IdentityMismatch
+            The identity differs, or none is given where one was calibrated with.
+        """
+
+    def __eq__(self, value: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
+    @staticmethod
+    def _rebuild(
+        calibration_id: str | None,
+        rules: list[tuple[Any, ...]],
+        groups: tuple[list[str], str | None] | None,
+    ) -> Rule:
+        """The inverse of pickling."""
+
+@final
+class Threshold(Rule):
+    """Keep a snippet if its score is at most the threshold plus the slack.
+
+    The family "threshold": each snippet is decided by itself, which is what the fused kernels
+    behind `select` need.
     """
 
     @staticmethod
@@ -733,101 +1085,6 @@ class Threshold:
             NaN.
         TypeError
             Not a number.
-        """
-
-    @property
-    def value(self) -> float:
-        """The threshold; infinity keeps everything."""
-
-    @property
-    def slack(self) -> float:
-        """How far above the value a score may lie and still be kept."""
-
-    @property
-    def alpha(self) -> str | None:
-        """The promised miscoverage as it was written; None for a fixed threshold."""
-
-    @property
-    def delta(self) -> str | None:
-        """Probability over calibration sets that the promise fails; None when it is a mean over
-        them."""
-
-    @property
-    def unit(self) -> _Unit | None:
-        """What the promise averages over: "topic", "query" or "snippet"; None for a fixed
-        threshold."""
-
-    @property
-    def target(self) -> Literal["recall", "total"] | None:
-        """What is promised: "recall" or "total"; None for a fixed threshold."""
-
-    @property
-    def n_cal(self) -> int:
-        """Relevant snippets it was made from."""
-
-    @property
-    def n_units(self) -> int:
-        """Units with at least one relevant snippet it was made from."""
-
-    @property
-    def n_units_needed(self) -> int | None:
-        """How many units a finite threshold needs at this alpha; None for a fixed threshold.
-
-        ceil(1/alpha) - 1: 9 for 0.1, 19 for 0.05.
-        """
-
-    @property
-    def candidates_range(self) -> tuple[float, float] | None:
-        """1st and 99th percentile of the number of candidates per calibration query; None when
-        unknown.
-
-        A request with fewer or more candidates is not like those the threshold was made from.
-        """
-
-    @property
-    def keeps_everything(self) -> bool:
-        """Whether every score is kept."""
-
-    @property
-    def scorer(self) -> _IdentityOut:
-        """What scores must be made by; None when nothing was declared."""
-
-    @property
-    def chunker(self) -> _IdentityOut:
-        """What snippets must be cut by; None when nothing was declared."""
-
-    @property
-    def calibration_id(self) -> str | None:
-        """Names the calibration in results and logs; None for a fixed threshold."""
-
-    def keep(self, scores: _Numbers) -> NDArray[np.intp]:
-        """Positions of the scores that are kept, ascending.
-
-        Parameters
-        ----------
-        scores : ndarray of float64, float32 or float16, shape (n,), or iterable of float
-            Compared in float64, each as it is; equality is kept.
-
-        Returns
-        -------
-        ndarray of intp, shape (n_kept,)
-
-        Raises
-        ------
-        ValueError
-            A score that is NaN or infinite; names its index.
-        TypeError
-            An array of another dtype or shape; names both and the call that mends it.
-
-        Notes
-        -----
-        Cost: O(n); contiguous float64 and float32 arrays are not copied.
-
-        Examples
-        --------
-        >>> from tamis import Threshold
-        >>> Threshold.fixed(0.5).keep([0.2, 0.9, 0.5]).tolist()
-        [0, 2]
         """
 
     def select(
@@ -947,33 +1204,92 @@ class Threshold:
     ) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
         """As select, with the scores of all rows."""
 
-    def _check_scorer(self, used: _Identity | None) -> None:
-        """Refuses a scorer other than the calibrated one.
+@final
+class RelativeThreshold(Rule):
+    """Keep a snippet if its score is at most the query's mean score plus the threshold.
 
-        Raises
-        ------
-        IdentityMismatch
-            The identity differs, or none is given where one was calibrated with.
-        """
+    The family "relative": how hard a query is cancels out, which often removes more at the same
+    promise. **It breaks when lists get shorter** or are cut otherwise than in calibration: the mean
+    is over the candidates that retrieval returned, and with fewer irrelevant ones among them it
+    falls, and relevant snippets are dropped. `FilterStats.outside_candidates_range` says so.
+    """
 
-    def _check_chunker(self, used: _Identity | None) -> None:
-        """Refuses a chunker other than the calibrated one.
-
-        Raises
-        ------
-        IdentityMismatch
-            The identity differs, or none is given where one was calibrated with.
-        """
-
-    def __eq__(self, value: object, /) -> bool: ...
-    def __hash__(self) -> int: ...
-    def __reduce__(self) -> tuple[Any, ...]: ...
     @staticmethod
-    def _rebuild(
-        numbers: tuple[float, float, str | None, str | None, str | None, str | None, int, int],
-        origin: tuple[_IdentityOut, _IdentityOut, str | None, tuple[float, float] | None],
-    ) -> Threshold:
-        """The inverse of pickling."""
+    def fixed(value: float) -> RelativeThreshold:
+        """A threshold relative to the query's mean score, without a promise.
+
+        Raises
+        ------
+        ValueError
+            NaN.
+        TypeError
+            Not a number.
+        """
+
+@final
+class TopK(Rule):
+    """Keep the best k snippets of a query.
+
+    The family "top_k", ties by position: a calibrated number of snippets, for models with a cost by
+    snippet. k does not depend on the query, so it removes less than a threshold where queries
+    differ in how much is relevant, and needs no comparable scores between queries.
+    """
+
+    @staticmethod
+    def fixed(k: int) -> TopK:
+        """A number of snippets without a promise.
+
+        Raises
+        ------
+        ValueError
+            Negative, or more than 2**53.
+        TypeError
+            Not an int.
+        """
+
+    @property
+    def k(self) -> int | None:
+        """The number of snippets; None keeps everything."""
+
+@final
+class TokenBudget(Rule):
+    """Keep the best snippets of a query while their sizes fit a budget.
+
+    The family "tokens": in order of (score, position), stopping before the first that does not fit.
+    """
+
+    @staticmethod
+    def fixed(budget: int) -> TokenBudget:
+        """A budget without a promise.
+
+        Raises
+        ------
+        ValueError
+            Negative, or more than 2**53.
+        TypeError
+            Not an int.
+        """
+
+    @property
+    def budget(self) -> int | None:
+        """The budget in the unit of the sizes; None keeps everything."""
+
+@final
+class GroupThresholds(Rule):
+    """One threshold for each group of snippets; a snippet of a group without one is kept.
+
+    The promise holds for each group by itself (marginally within it: Mondrian conformal prediction,
+    Vovk, Gammerman & Shafer 2005, section 4.5). A group too small for alpha keeps everything. Its
+    `value` and the rest are those of the most lenient group, with the smallest counts.
+    """
+
+    @property
+    def thresholds(self) -> dict[str, Rule]:
+        """The rule of each group, by its name."""
+
+    @property
+    def grouping(self) -> str | None:
+        """What makes the groups: "script" or "language"; None where the caller gives them."""
 
 @final
 class Report:
@@ -1014,7 +1330,7 @@ class Report:
         """Number of independent snippets that these are worth; None when it is not defined."""
 
     @property
-    def thresholds(self) -> list[Threshold]:
+    def thresholds(self) -> list[Rule]:
         """Thresholds at alpha 0.05, 0.1 and 0.2 for the default unit.
 
         The default unit is the topic; where topics are unknown the query, else the snippet.
@@ -1157,6 +1473,36 @@ def conformal_rank(n: int, alpha: _Level | None = None, *, coverage: _Level | No
     >>> from tamis import conformal_rank
     >>> conformal_rank(9, 0.1), conformal_rank(8, 0.1), conformal_rank(8, "1/3")
     (9, 9, 6)
+    """
+
+def _units_needed(alpha: _Level, delta: _Level | None = None) -> int:
+    """The units that a finite threshold needs: on average, or with probability 1 - delta by the
+    betting bound.
+
+    Without delta ceil(1/alpha) - 1, exactly. With it the count at which the bound is met by units
+    that miss nothing. Cost: with delta O(n log n).
+
+    Raises
+    ------
+    ValueError
+        With delta more than a million.
+    """
+
+def _snippets_needed(alpha: _Level, delta: _Level) -> int:
+    """The independent snippets whose largest score covers 1 - alpha with probability 1 - delta.
+
+    The smallest n with (1 - alpha)**n <= delta (Wilks 1941), exactly.
+
+    Raises
+    ------
+    ValueError
+        More than a million.
+    """
+
+def _positives_needed(alpha: _Level, max_positives: int) -> int:
+    """The relevant snippets that target "total" needs with a bound on those of one unit.
+
+    ceil((1 - alpha) max_positives / alpha), exactly.
     """
 
 def conformal_quantile(scores: _Numbers, alpha: _Level) -> float:

@@ -7,12 +7,12 @@ import warnings
 from collections.abc import Mapping
 from importlib import metadata
 
-from tamis._tamis import Threshold, __version__
+from tamis._tamis import Rule, __version__
 
 # What is compared at use. The rest of a file's environment is for people.
 _COMPARED = ("tamis", "runtime", "machine")
 _warned: set[tuple[str, str, str]] = set()
-_warned_of_candidates: set[str | None] = set()
+_warned_of_requests: set[tuple[str, str | None]] = set()
 
 
 def record(known: Mapping[str, str]) -> dict[str, str]:
@@ -45,23 +45,50 @@ def warn_of_differences(recorded: Mapping[str, str]) -> None:
         )
 
 
-def warn_of_candidates(n_candidates: int, threshold: Threshold) -> None:
-    """Warn of a request unlike the calibration's, once per process and calibration.
+def warn_of_candidates(n_candidates: int, threshold: Rule) -> None:
+    """Warn of a request with another number of candidates than the calibration's."""
+    known = threshold.candidates_range
+    if known is not None:
+        breaks = "; a relative threshold breaks when lists get shorter"
+        _warn_of_request(
+            f"a request has {n_candidates} candidates, the calibration's had {_percentiles(known)}"
+            f"{breaks if threshold.family == 'relative' else ''}",
+            "outside_candidates_range",
+            threshold,
+        )
+
+
+def warn_of_sizes(median_size: float | None, threshold: Rule) -> None:
+    """Warn of a request whose snippets have other sizes than the calibration's."""
+    known = threshold.size_range
+    if known is not None and median_size is not None:
+        unit = f" {threshold.size_unit}" if threshold.size_unit else ""
+        _warn_of_request(
+            f"the median snippet of a request has {median_size:g}{unit}, the calibration's had "
+            f"{_percentiles(known)}",
+            "outside_size_range",
+            threshold,
+        )
+
+
+def _percentiles(known: tuple[float, float]) -> str:
+    return f"{known[0]:g} to {known[1]:g} (1st to 99th percentile)"
+
+
+def _warn_of_request(difference: str, field: str, threshold: Rule) -> None:
+    """Warn of a request unlike the calibration's, once per process, calibration and field.
 
     Where the host makes exceptions of warnings it is logged: it must not fail the request.
     """
-    calibration_id, known = threshold.calibration_id, threshold.candidates_range
-    if calibration_id in _warned_of_candidates or known is None:
+    if (field, threshold.calibration_id) in _warned_of_requests:
         return
-    _warned_of_candidates.add(calibration_id)
-    low, high = known
+    _warned_of_requests.add((field, threshold.calibration_id))
     message = (
-        f"a request has {n_candidates} candidates, the calibration's had {low:g} to {high:g} (1st "
-        "to 99th percentile): what is promised is about requests like those. Said once; "
-        "FilterResult.stats.outside_candidates_range says it of each request"
+        f"{difference}: what is promised is about requests like those. Said once; "
+        f"FilterResult.stats.{field} says it of each request"
     )
     try:
-        warnings.warn(message, stacklevel=4)
+        warnings.warn(message, stacklevel=5)
     except UserWarning:
         import logging
 

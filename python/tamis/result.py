@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._tamis import Snippet, Snippets, Threshold, _merge_spans, _score_quartiles
+from tamis._tamis import GroupThresholds, Rule, Snippet, Snippets, _merge_spans, _score_quartiles
 
 
-def is_outside(n_candidates: int, candidates_range: tuple[float, float] | None) -> bool:
-    """Whether a request has fewer or more candidates than the calibration's queries."""
-    if candidates_range is None:
+def is_outside(number: float | None, known: tuple[float, float] | None) -> bool:
+    """Whether a number lies outside of the calibration's range; False where either is unknown."""
+    if number is None or known is None:
         return False
-    return not candidates_range[0] <= n_candidates <= candidates_range[1]
+    return not known[0] <= number <= known[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +56,24 @@ class FilterStats:
     outside_candidates_range : bool
         `n_candidates` lies outside of that range: a request unlike those of the calibration. False
         where it is not known.
+    median_size : float or None
+        Median size of the candidates; None where sizes are not known.
+    size_range : tuple of float or None
+        1st and 99th percentile of the sizes of calibration candidates; None where not known.
+    outside_size_range : bool
+        `median_size` lies outside of that range: snippets unlike those of the calibration. False
+        where either is not known.
     best_score : float or None
         Lowest finite score; None without one.
     score_quantiles : tuple of float or None
         Order statistics of the finite scores at 0, .25, .5, .75, 1; None without one.
+    family : str
+        What is compared with the threshold: "threshold" (scores), "relative", "top_k" or "tokens".
     threshold, slack : float
-        A candidate is kept if its score is at most their sum.
+        A candidate is kept if its value in the family is at most their sum. Of thresholds by group,
+        those of the most lenient.
+    unseen_groups : int
+        Candidates kept because no group of theirs has a threshold.
     keeps_everything : bool
         The threshold is infinite.
     truncated : int
@@ -88,10 +100,15 @@ class FilterStats:
     n_kept: int
     candidates_range: tuple[float, float] | None
     outside_candidates_range: bool
+    median_size: float | None
+    size_range: tuple[float, float] | None
+    outside_size_range: bool
     best_score: float | None
     score_quantiles: tuple[float, ...] | None
+    family: str
     threshold: float
     slack: float
+    unseen_groups: int
     keeps_everything: bool
     truncated: int
     query_truncated: bool
@@ -121,13 +138,15 @@ class FilterResult:
         The score of each candidate; NaN where scoring failed.
     kept_indices : ndarray of intp
         Positions of those kept, ascending.
-    threshold : Threshold
+    threshold : Threshold, or a rule of another family
     """
 
     items: Sequence[Any] | Snippets = field(repr=False)
     scores: NDArray[Any] = field(repr=False)
     kept_indices: NDArray[np.intp]
-    threshold: Threshold
+    threshold: Rule
+    n_unseen: int = 0
+    median_size: float | None = None
     truncated: int = 0
     query_truncated: bool = False
     failed: int = 0
@@ -163,10 +182,15 @@ class FilterResult:
             n_kept=len(self.kept_indices),
             candidates_range=threshold.candidates_range,
             outside_candidates_range=is_outside(len(self.scores), threshold.candidates_range),
+            median_size=self.median_size,
+            size_range=threshold.size_range,
+            outside_size_range=is_outside(self.median_size, threshold.size_range),
             best_score=None if quartiles is None else quartiles[0],
             score_quantiles=quartiles,
+            family=threshold.family,
             threshold=threshold.value,
             slack=threshold.slack,
+            unseen_groups=self.n_unseen,
             keeps_everything=threshold.keeps_everything,
             truncated=self.truncated,
             query_truncated=self.query_truncated,
@@ -221,7 +245,7 @@ class FilterResult:
     def _explained(self) -> Iterator[str]:
         t = self.threshold
         promise = f"alpha {t.alpha}, unit {t.unit}" if t.alpha else "fixed, no promise"
-        yield f"keep scores up to {t.value + t.slack:.6g} ({promise})"
+        yield f"{_rule_in_words(t)} ({promise})"
         kept = set(self.kept_indices.tolist())
         for i, score in enumerate(self.scores.tolist()):
             item = self._item(i)
@@ -242,3 +266,18 @@ class FilterResult:
 
     def __len__(self) -> int:
         return len(self.scores)
+
+
+def _rule_in_words(rule: Rule) -> str:
+    if isinstance(rule, GroupThresholds):
+        each = (f"{name}: {_rule_in_words(one)}" for name, one in rule.thresholds.items())
+        return "by group, " + "; ".join(each)
+    if rule.keeps_everything:
+        return "keep everything"
+    if rule.family == "top_k":
+        return f"keep the best {rule.value:.0f} snippets"
+    if rule.family == "tokens":
+        return f"keep the best snippets up to {rule.value:.0f} {rule.size_unit or 'tokens'} in all"
+    relative = "the query's mean " if rule.family == "relative" else ""
+    limit = rule.value + rule.slack
+    return f"keep scores up to {relative}{limit:{'+' if relative else ''}.6g}"

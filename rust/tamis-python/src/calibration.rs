@@ -12,8 +12,9 @@ use crate::detach::maybe_detach;
 use crate::error::BorderError;
 use crate::identity::{column, identity, identity_out};
 use crate::level::level;
+use crate::options::named;
 use crate::report::{PyDesignEffect, PyReport};
-use crate::threshold::{PyThreshold, Source};
+use crate::rule::{Source, groups, groups_out, rule_out, sizes};
 
 /// A calibration and its id, computed once, when asked for.
 pub(crate) struct Shared {
@@ -49,9 +50,9 @@ impl PyCalibration {
 impl PyCalibration {
     /// Makes a calibration from scores and labels of candidate snippets.
     #[staticmethod]
-    #[pyo3(signature = (scores, relevant, *, query = None, topic = None, document = None, group = None, size = None,
-                        evidence = None, scorer = None, chunker = None, labels = None, environment = None,
-                        slack = 0.0, check_direction = true))]
+    #[pyo3(signature = (scores, relevant, *, query = None, topic = None, document = None, group = None, grouping = None,
+                        weight = None, size = None, size_unit = None, evidence = None, scorer = None, chunker = None,
+                        labels = None, environment = None, slack = 0.0, check_direction = true))]
     #[allow(clippy::too_many_arguments, reason = "keyword-only columns of one table")]
     fn fit(
         py: Python<'_>,
@@ -61,7 +62,10 @@ impl PyCalibration {
         topic: Option<&Bound<'_, PyAny>>,
         document: Option<&Bound<'_, PyAny>>,
         group: Option<&Bound<'_, PyAny>>,
+        grouping: Option<String>,
+        weight: Option<&Bound<'_, PyAny>>,
         size: Option<&Bound<'_, PyAny>>,
+        size_unit: Option<String>,
         evidence: Option<&Bound<'_, PyAny>>,
         scorer: Option<&Bound<'_, PyAny>>,
         chunker: Option<&Bound<'_, PyAny>>,
@@ -79,9 +83,12 @@ impl PyCalibration {
             }
             _ => false,
         };
-        let size = size
-            .map(|size| items("size", "a sequence", size, |_, n| n.extract::<u64>()))
-            .transpose()?;
+        let size = size.map(sizes).transpose()?;
+        let group = group.map(|group| groups("group", group, None)).transpose()?;
+        let weight = weight
+            .map(|weight| Scores::extract("weight", weight))
+            .transpose()?
+            .map(|weight| weight.to_f64());
         let input = tamis::Input {
             scores: &Scores::extract("scores", scores)?.to_f64(),
             relevant: &label_column("relevant", relevant)?,
@@ -93,8 +100,11 @@ impl PyCalibration {
             },
             queries_independent,
             document: column("document", document)?,
-            group: column("group", group)?,
+            group: group.as_deref(),
+            grouping,
+            weight: weight.as_deref(),
             size: size.as_deref(),
+            size_unit,
             evidence: evidence.map(labelled_spans).transpose()?,
             scorer: identity("scorer", scorer)?,
             chunker: identity("chunker", chunker)?,
@@ -111,64 +121,56 @@ impl PyCalibration {
     }
 
     /// The smallest threshold that keeps the promise at alpha for a new unit.
-    #[pyo3(signature = (alpha, unit = "topic", target = "recall", *, delta = None, grid = None, order = None,
-                        max_positives = None))]
+    #[pyo3(signature = (alpha, unit = "topic", target = "recall", *, family = "threshold", delta = None, by_group = false,
+                        grid = None, order = None, max_positives = None, test_weight = None))]
     #[allow(clippy::too_many_arguments, reason = "keyword-only options of one promise")]
-    fn threshold(
+    fn threshold<'py>(
         &self,
-        alpha: &Bound<'_, PyAny>,
+        py: Python<'py>,
+        alpha: &Bound<'py, PyAny>,
         unit: &str,
         target: &str,
-        delta: Option<&Bound<'_, PyAny>>,
-        grid: Option<&Bound<'_, PyAny>>,
-        order: Option<&Bound<'_, PyAny>>,
+        family: &str,
+        delta: Option<&Bound<'py, PyAny>>,
+        by_group: bool,
+        grid: Option<&Bound<'py, PyAny>>,
+        order: Option<&Bound<'py, PyAny>>,
         max_positives: Option<u64>,
-    ) -> PyResult<PyThreshold> {
+        test_weight: Option<f64>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let alpha = level("alpha", alpha)?;
-        let unit = crate::threshold::unit(unit)?;
         let delta = delta.map(|delta| level("delta", delta)).transpose()?;
         let grid = grid
             .map(|grid| Scores::extract("grid", grid))
             .transpose()?
             .map(|grid| grid.to_f64());
-        if delta.is_none() && (grid.is_some() || order.is_some()) {
-            return Err(PyValueError::new_err(
-                "grid= and order= belong to a promise with delta=",
-            ));
+        if delta.is_none() && order.is_some() {
+            return Err(PyValueError::new_err("order= belongs to a promise with delta="));
         }
-        let core = match (target, delta, max_positives) {
-            ("recall", None, None) => self.core().threshold(&alpha, unit),
-            ("recall", Some(delta), None) => {
-                self.core()
-                    .threshold_pac(&alpha, &delta, unit, grid.as_deref(), betting_order(order)?)
-            }
-            ("total", None, Some(bound)) => self.core().threshold_total(&alpha, unit, bound),
-            ("total", None, None) => {
-                return Err(PyValueError::new_err(
-                    "target \"total\" needs max_positives=, a bound on the relevant snippets of a unit",
-                ));
-            }
-            ("total", Some(_), _) => {
-                return Err(PyValueError::new_err(
-                    "delta= is not available for target \"total\"",
-                ));
-            }
-            ("recall", _, Some(_)) => {
-                return Err(PyValueError::new_err(
-                    "max_positives= belongs to target \"total\"",
-                ));
-            }
-            _ => {
-                return Err(PyValueError::new_err(format!(
-                    "target must be \"recall\" or \"total\", got {target:?}"
-                )));
-            }
+        let asked = tamis::Guarantee {
+            target: named("target", target, tamis::Target::ALL, tamis::Target::as_str)?,
+            family: named("family", family, tamis::Family::ALL, tamis::Family::as_str)?,
+            delta: delta.as_ref(),
+            order: betting_order(order)?,
+            grid: grid.as_deref(),
+            max_positives,
+            test_weight,
+            ..tamis::Guarantee::recall(&alpha, named("unit", unit, tamis::Unit::ALL, tamis::Unit::as_str)?)
         };
-        let core = core.map_err(BorderError)?;
-        Ok(PyThreshold {
-            core,
-            calibration: Source::Calibration(Arc::clone(&self.0)),
-        })
+        let (core, source) = (self.core(), Source::Calibration(Arc::clone(&self.0)));
+        let bytes = core.n_positives() * 8;
+        if by_group {
+            let made = maybe_detach(py, bytes, || core.guarantee_by_group(&asked));
+            let made = made.map_err(BorderError)?;
+            for (name, threshold) in &made.thresholds {
+                let warning = threshold.warning();
+                warn(py, warning.map(|warning| format!("group {name:?}: {warning}")))?;
+            }
+            return groups_out(py, made, source);
+        }
+        let made = maybe_detach(py, bytes, || core.guarantee(&asked)).map_err(BorderError)?;
+        warn(py, made.warning())?;
+        rule_out(py, made, source)
     }
 
     /// Counts, thresholds and warnings in numbers and words.
@@ -324,6 +326,13 @@ fn now(py: Python<'_>) -> PyResult<String> {
     let moment = time.call_method0("gmtime")?;
     time.call_method1("strftime", ("%Y-%m-%dT%H:%M:%SZ", moment))?
         .extract()
+}
+
+/// Raises a warning of Python, whose caller may have made it an error.
+fn warn(py: Python<'_>, warning: Option<String>) -> PyResult<()> {
+    let Some(warning) = warning else { return Ok(()) };
+    py.import("warnings")?.call_method1("warn", (warning,))?;
+    Ok(())
 }
 
 /// The order of a betting bound: "given", a seed, or the default seed 0.

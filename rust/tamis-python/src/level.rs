@@ -2,7 +2,7 @@
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyFloat, PyInt, PyString};
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyString};
 use tamis::Level;
 
 use crate::array::kind_of;
@@ -28,33 +28,39 @@ pub(crate) fn level(name: &'static str, value: &Bound<'_, PyAny>) -> PyResult<Le
     if (1e-4..1.0).contains(&plain) {
         return Ok(Level::parse(name, &plain.to_string()).map_err(BorderError)?);
     }
-    let text = if plain.is_finite() {
-        value.repr()?
+    let text = if let Ok(float) = value.cast::<PyFloat>() {
+        let real = float.value();
+        if !real.is_finite() {
+            return Err(outside(name, real));
+        }
+        // Of the plain float: a subclass (numpy's float64 is one) may write itself as it likes.
+        PyFloat::new(value.py(), real).repr()?
+    } else if is_instance(value, "numpy", "floating") {
+        // Of this width: item() would widen a float32 and lose the decimal, and str() follows numpy's print options.
+        let real = value.extract::<f64>().map_err(|_| wrong())?;
+        if !real.is_finite() {
+            return Err(outside(name, real));
+        }
+        let options = PyDict::new(value.py());
+        options.set_item("trim", "-")?;
+        let numpy = value.py().import("numpy")?;
+        let text = numpy.call_method("format_float_positional", (value,), Some(&options))?;
+        text.cast_into::<PyString>().map_err(|_| wrong())?
     } else if value.is_instance_of::<PyString>()
         || value.is_instance_of::<PyInt>()
         || is_instance(value, "decimal", "Decimal")
         || is_instance(value, "fractions", "Fraction")
     {
-        value.str()?
-    } else if value.is_instance_of::<PyFloat>() || value.hasattr("dtype")? {
-        if value.hasattr("dtype")? && value.getattr("dtype")?.getattr("kind")?.str()? != "f" {
-            return Err(wrong());
-        }
-        // A numpy scalar's own item() would widen float32 and lose the decimal; its str() is the shortest one.
-        if value.hasattr("shape")? && value.getattr("shape")?.len()? != 0 {
-            return Err(wrong());
-        }
-        let real = value.extract::<f64>().map_err(|_| wrong())?;
-        if !real.is_finite() {
-            return Err(PyValueError::new_err(format!(
-                "{name} must lie strictly between 0 and 1, got {real}"
-            )));
-        }
-        if value.is_exact_instance_of::<PyFloat>() {
-            value.repr()?
-        } else {
-            value.str()?
-        }
+        // Python refuses to write integers of very many digits.
+        value.str().map_err(|error| {
+            if error.is_instance_of::<PyValueError>(value.py()) {
+                PyValueError::new_err(format!(
+                    "{name} must lie strictly between 0 and 1 and be written in at most 1100 characters: {error}"
+                ))
+            } else {
+                error
+            }
+        })?
     } else {
         return Err(wrong());
     };
@@ -63,6 +69,10 @@ pub(crate) fn level(name: &'static str, value: &Bound<'_, PyAny>) -> PyResult<Le
         .map_err(|_| PyValueError::new_err(format!("{name} must be a decimal such as 0.1")))?
         .to_owned();
     Ok(Level::parse(name, &text).map_err(BorderError)?)
+}
+
+fn outside(name: &str, real: f64) -> PyErr {
+    PyValueError::new_err(format!("{name} must lie strictly between 0 and 1, got {real}"))
 }
 
 fn is_instance(value: &Bound<'_, PyAny>, module: &str, class: &str) -> bool {

@@ -13,9 +13,10 @@ mod functions;
 mod identity;
 mod level;
 mod options;
+mod plan;
 mod report;
+mod rule;
 mod snippets;
-mod threshold;
 
 /// Native half of tamis.
 #[pyo3::pymodule(gil_used = false)]
@@ -32,16 +33,21 @@ mod _tamis {
         conformal_rank, cosine_scores, merge_spans, score_quartiles,
     };
     #[pymodule_export]
+    use super::plan::{positives_needed, snippets_needed, units_needed};
+    #[pymodule_export]
     use super::report::{PyDesignEffect, PyReport};
     #[pymodule_export]
-    use super::snippets::{PySnippet, PySnippets};
+    use super::rule::{
+        PyGroupThresholds, PyRelativeThreshold, PyRule, PyThreshold, PyTokenBudget, PyTopK,
+    };
     #[pymodule_export]
-    use super::threshold::PyThreshold;
+    use super::snippets::{PySnippet, PySnippets};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         super::error::register(module)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("_few_units", tamis::FEW_UNITS)?;
         module.add("_debug_build", cfg!(debug_assertions))
     }
 }

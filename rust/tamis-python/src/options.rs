@@ -41,3 +41,20 @@ pub(crate) fn flag(name: &str, value: Option<&Bound<'_, PyAny>>) -> PyResult<Opt
         })
         .transpose()
 }
+
+/// The one of a closed list that a name means.
+pub(crate) fn named<T: Copy>(
+    argument: &str,
+    name: &str,
+    all: impl IntoIterator<Item = T> + Clone,
+    as_str: fn(T) -> &'static str,
+) -> PyResult<T> {
+    let found = all.clone().into_iter().find(|&one| as_str(one) == name);
+    found.ok_or_else(|| {
+        let names: Vec<String> = all.into_iter().map(|one| format!("{:?}", as_str(one))).collect();
+        PyValueError::new_err(format!(
+            "{argument} must be one of {}, got {name:?}",
+            names.join(", ")
+        ))
+    })
+}

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 
-use crate::threshold::{PyThreshold, Source};
+use crate::rule::{Source, rule_out};
 
 /// What a calibration holds and promises; its text is for people.
 #[pyclass(frozen, module = "tamis", name = "Report")]
@@ -54,15 +54,9 @@ impl PyReport {
 
     /// Thresholds at alpha 0.05, 0.1 and 0.2 for the default unit.
     #[getter]
-    fn thresholds(&self) -> Vec<PyThreshold> {
-        self.0
-            .thresholds
-            .iter()
-            .map(|core| PyThreshold {
-                core: core.clone(),
-                calibration: Source::Id(None),
-            })
-            .collect()
+    fn thresholds<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let out = |core: &tamis::Threshold| rule_out(py, core.clone(), Source::Id(None));
+        self.0.thresholds.iter().map(out).collect()
     }
 
     /// Labelled spans, those lost before scoring, those not retrieved (None = unknown); None without span labels.

@@ -70,6 +70,17 @@ pub enum Error {
         text: String,
     },
 
+    /// A promise with delta that needs more units than can be labelled.
+    #[error("alpha {alpha} with delta {delta} needs more than {limit} units: use larger ones")]
+    TooManyUnits {
+        /// The miscoverage.
+        alpha: String,
+        /// The probability of failure.
+        delta: String,
+        /// The largest count that is looked for.
+        limit: u64,
+    },
+
     /// A level outside (0, 1).
     #[error("{name} must lie strictly between 0 and 1, got {text}")]
     LevelRange {
@@ -168,6 +179,72 @@ pub enum Error {
         field: &'static str,
         /// What to do.
         remedy: &'static str,
+    },
+
+    /// Arguments that do not go together.
+    #[error("{what} is not available with {with}")]
+    Unavailable {
+        /// What was asked.
+        what: &'static str,
+        /// Beside what.
+        with: &'static str,
+    },
+
+    /// An argument that needs another one.
+    #[error("{what} needs {needs}")]
+    Needed {
+        /// What was asked.
+        what: &'static str,
+        /// What is missing beside it.
+        needs: &'static str,
+    },
+
+    /// A weight that is not a positive finite number, or cannot be told from zero beside the others.
+    #[error(
+        "{name}[{index}] is {value}: weights are positive and finite, and within a factor of 2^53 of each other"
+    )]
+    Weight {
+        /// The argument.
+        name: &'static str,
+        /// Position of the first such weight.
+        index: usize,
+        /// The number.
+        value: f64,
+    },
+
+    /// A unit whose rows have different weights.
+    #[error(
+        "weight differs within one {unit} (query {query:?}): a promise about a new {unit} needs one weight of each; weights by row are for unit \"snippet\""
+    )]
+    MixedWeights {
+        /// The unit.
+        unit: &'static str,
+        /// One of its queries.
+        query: String,
+    },
+
+    /// A number beyond what is exact.
+    #[error("{what} is {value}, more than {limit}")]
+    TooLarge {
+        /// What it counts.
+        what: &'static str,
+        /// The number.
+        value: u64,
+        /// The most there may be.
+        limit: u64,
+    },
+
+    /// Another family of rules than this call can serve.
+    #[error(
+        "{call} serves thresholds on the score only, got a rule of the family \"{family}\": use {instead}"
+    )]
+    WrongFamily {
+        /// What was called.
+        call: &'static str,
+        /// The rule's family.
+        family: &'static str,
+        /// What serves it.
+        instead: &'static str,
     },
 
     /// NaN as a threshold.

@@ -1,45 +1,8 @@
-//! Keeping: scores against a threshold, and kept neighbours joined into passages.
+//! Scoring and keeping in one pass, and kept neighbours joined into passages.
 
-use crate::conformal::Threshold;
+use crate::conformal::{Family, Threshold};
 use crate::cosine::{BLOCK, Element, Padded, Rows, Scorer, Scoring, each_part};
 use crate::{Error, Result};
-
-/// A score as its owner stores it; comparison with a threshold is in double precision.
-pub trait Score: Copy {
-    /// The score in double precision, exactly.
-    fn widen(self) -> f64;
-}
-
-impl Score for f64 {
-    fn widen(self) -> f64 {
-        self
-    }
-}
-
-impl Score for f32 {
-    fn widen(self) -> f64 {
-        self.into()
-    }
-}
-
-/// The positions of the scores that are kept (score ≤ threshold + slack), ascending. O(n).
-///
-/// # Errors
-///
-/// [`Error::NonFinite`] naming the first NaN or infinity: neither decides by the order of a comparison.
-pub fn keep<S: Score>(scores: &[S], threshold: &Threshold) -> Result<Vec<usize>> {
-    let limit = threshold.limit();
-    if let Some(index) = scores.iter().position(|score| !score.widen().is_finite()) {
-        return Err(Error::NonFinite {
-            name: "scores",
-            index,
-            value: scores[index].widen(),
-        });
-    }
-    Ok((0..scores.len())
-        .filter(|&i| scores[i].widen() <= limit)
-        .collect())
-}
 
 /// Scores the rows and keeps by the threshold: `keep(cosine_scores(query, rows), threshold)` in one pass, with the scores.
 ///
@@ -71,7 +34,8 @@ pub fn select<T: Element>(
 ///
 /// # Errors
 ///
-/// As [`cosine_scores`](crate::cosine_scores); [`Error::LengthMismatch`] for a buffer.
+/// As [`cosine_scores`](crate::cosine_scores); [`Error::LengthMismatch`] for a buffer;
+/// [`Error::WrongFamily`] for a rule that is not about scores by themselves.
 pub fn select_into<T: Element>(
     query: &[T::Query],
     rows: Rows<'_, T>,
@@ -81,6 +45,7 @@ pub fn select_into<T: Element>(
     scores: Option<&mut [f32]>,
 ) -> Result<usize> {
     let n = rows.n();
+    on_scores("select", threshold)?;
     check_length("kept", n, kept.len())?;
     if let Some(scores) = &scores {
         check_length("scores", n, scores.len())?;
@@ -166,6 +131,7 @@ pub fn select_many<T: Element>(
     scoring: Scoring,
 ) -> Result<SelectedMany> {
     let n = rows.n();
+    on_scores("select_many", threshold)?;
     let wrong = |index| Error::Offsets { index, n };
     if offsets.len() != queries.n() + 1 {
         return Err(wrong(offsets.len().min(queries.n() + 1)));
@@ -218,6 +184,18 @@ pub fn select_many<T: Element>(
     })
 }
 
+/// Rules of other families look at a query's whole list, which a single pass does not.
+fn on_scores(call: &'static str, threshold: &Threshold) -> Result<()> {
+    if threshold.family == Family::Threshold {
+        return Ok(());
+    }
+    Err(Error::WrongFamily {
+        call,
+        family: threshold.family.as_str(),
+        instead: "cosine_scores and keep",
+    })
+}
+
 fn check_length(name: &'static str, expected: usize, got: usize) -> Result<()> {
     if expected == got {
         Ok(())
@@ -245,24 +223,6 @@ pub fn merge_spans(spans: &[(usize, usize, usize)]) -> Vec<(usize, usize, usize)
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn equality_is_kept_and_nan_is_refused() {
-        let threshold = Threshold::fixed(0.5).unwrap();
-        assert_eq!(
-            keep(&[0.5, 0.500_000_000_000_000_1, 0.4999, 0.9], &threshold).unwrap(),
-            [0, 2]
-        );
-        assert!(matches!(
-            keep(&[0.2, f64::NAN], &threshold),
-            Err(Error::NonFinite { index: 1, .. })
-        ));
-        assert_eq!(
-            keep(&[0.1, 2.0, 1.0], &Threshold::fixed(f64::INFINITY).unwrap()).unwrap(),
-            [0, 1, 2]
-        );
-        assert_eq!(keep::<f64>(&[], &threshold).unwrap(), [0_usize; 0]);
-    }
 
     #[test]
     fn the_single_precision_limit_never_exceeds_the_double() {

@@ -24,15 +24,18 @@ mod conformal;
 mod cosine;
 mod error;
 mod filter;
+mod keep;
 
 pub use chunk::*;
 pub use conformal::{
-    Calibration, Candidates, Column, Declaration, DesignEffect, Direction, Evidence, GroupNumber, Identity,
-    Input, LabelledSpans, Level, Order, Positives, Queries, Real, Report, Scalar, Summary, Target, Threshold,
-    Unit, conformal_pvalue, conformal_pvalue_randomised, conformal_pvalues, conformal_quantile,
-    conformal_quantile_by, conformal_quantiles, conformal_quantiles_by_group, conformal_rank,
-    score_quartiles, sorted_scores,
+    Calibration, Candidates, Column, Declaration, DesignEffect, Direction, Evidence, FEW_UNITS, Family,
+    GroupNumber, GroupThresholds, Groups, Guarantee, Identity, Input, LabelledSpans, Level, Order, Positives,
+    Queries, Real, Report, Scalar, Shift, Summary, Target, Threshold, Unit, conformal_pvalue,
+    conformal_pvalue_randomised, conformal_pvalues, conformal_quantile, conformal_quantile_by,
+    conformal_quantiles, conformal_quantiles_by_group, conformal_rank, positives_needed, score_quartiles,
+    snippets_needed_pac, sorted_scores, units_needed, units_needed_pac,
 };
 pub use cosine::{Element, Float, Kernel, Rows, Scoring, cosine_scores, cosine_scores_into};
 pub use error::{Error, Result};
-pub use filter::{Score, SelectedMany, keep, merge_spans, select, select_into, select_many};
+pub use filter::{SelectedMany, merge_spans, select, select_into, select_many};
+pub use keep::{Score, keep, keep_by_group, keep_listed};

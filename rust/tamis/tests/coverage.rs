@@ -133,11 +133,12 @@ fn a_betting_promise_fails_no_more_often_than_delta() {
             topic: Some(Column::from_ids(ids)),
             ..Input::default()
         };
-        let order = tamis::Order::Seeded(seed);
-        let threshold = Calibration::fit(input)
-            .unwrap()
-            .threshold_pac(&alpha, &delta, Unit::Topic, None, order)
-            .unwrap();
+        let asked = tamis::Guarantee {
+            delta: Some(&delta),
+            order: tamis::Order::Seeded(seed),
+            ..tamis::Guarantee::recall(&alpha, Unit::Topic)
+        };
+        let threshold = Calibration::fit(input).unwrap().guarantee(&asked).unwrap();
         let kept = |topic: &Vec<f64>| topic.iter().filter(|&&score| score <= threshold.value).count() as f64;
         let recall = fresh
             .iter()

@@ -12,7 +12,7 @@ use numpy::{
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PySet, PyString};
+use pyo3::types::{PyBool, PyBytes, PyDict, PySet, PyString};
 
 /// A column of scores: an array of its own precision, or numbers read one by one.
 pub(crate) enum Scores<'py> {
@@ -167,6 +167,15 @@ fn numbers(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Vec<f64>> {
         }
         item.extract::<f64>().map_err(|_| wrong())
     })
+}
+
+/// One number that is no bool.
+pub(crate) fn number(name: &str, value: &Bound<'_, PyAny>) -> PyResult<f64> {
+    let wrong = || not_a("a number", name, value);
+    if value.is_instance_of::<PyBool>() || value.is_instance_of::<PyString>() {
+        return Err(wrong());
+    }
+    value.extract().map_err(|_| wrong())
 }
 
 /// The name of a value's class.

@@ -230,6 +230,28 @@ fn check(file: &File) -> Result<()> {
     column("positives.rank", n, positives.rank.as_ref())?;
     column("positives.cumulative_size", n, positives.cumulative_size.as_ref())?;
     column("positives.relative", n, positives.relative.as_ref())?;
+    column("positives.weight", n, positives.weight.as_ref())?;
+    if positives.weight.is_some() != positives.weight_scale.is_some() {
+        return Err(refuse(
+            "positives.weight_scale",
+            "and positives.weight must both be there or both be absent".to_owned(),
+        ));
+    }
+    if let Some(scale) = positives
+        .weight_scale
+        .filter(|scale| !(scale.is_finite() && *scale > 0.0))
+    {
+        return Err(refuse(
+            "positives.weight_scale",
+            format!("is {scale}, must be positive"),
+        ));
+    }
+    if let Some(index) = positives.weight.iter().flatten().position(|&weight| weight == 0) {
+        return Err(refuse(
+            &format!("positives.weight[{index}]"),
+            "is 0, must be positive".to_owned(),
+        ));
+    }
     if file.queries.is_some() != positives.query.is_some() {
         return Err(refuse(
             "positives.query",

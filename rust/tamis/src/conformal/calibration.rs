@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::group::Groups;
 use super::identity::Identity;
 use super::summary::Summary;
 use super::units::{Column, components};
@@ -81,14 +82,23 @@ pub struct Positives {
     pub score: Vec<f64>,
     /// Position of the query in [`Queries`].
     pub query: Option<Vec<u32>>,
-    /// Group ids (language, source, …).
-    pub group: Option<Vec<String>>,
+    /// Groups (language, source, …).
+    pub group: Option<Vec<Groups>>,
+    /// What made the groups ("script", …), where tamis makes them at use too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grouping: Option<String>,
     /// Rank among the query's candidates by (score, position), from 1.
     pub rank: Option<Vec<u64>>,
     /// Summed size of the candidates up to and including this one in that order, in the unit the sizes were given in.
     pub cumulative_size: Option<Vec<u64>>,
     /// Score minus the mean of the query's candidates.
     pub relative: Option<Vec<f64>>,
+    /// How much more likely a unit like this one's is in production, in integers: weight · `weight_scale`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weight: Option<Vec<u64>>,
+    /// A power of two.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weight_scale: Option<f64>,
 }
 
 /// One row per labelled span of evidence.
@@ -113,6 +123,9 @@ pub struct Candidates {
     pub size: Option<Summary>,
     /// Of the number of candidates per query.
     pub per_query: Option<Summary>,
+    /// What sizes are counted in ("code points", "tokens", …), where it was said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size_unit: Option<String>,
 }
 
 impl Calibration {
@@ -144,6 +157,12 @@ impl Calibration {
     /// 1st and 99th percentile of the number of candidates per query, where irrelevant candidates were given.
     pub fn candidates_range(&self) -> Option<(f64, f64)> {
         let summary = self.summary.per_query.as_ref()?;
+        Some((summary.at(10)?, summary.at(990)?))
+    }
+
+    /// 1st and 99th percentile of the sizes of candidates, where sizes were given.
+    pub fn size_range(&self) -> Option<(f64, f64)> {
+        let summary = self.summary.size.as_ref()?;
         Some((summary.at(10)?, summary.at(990)?))
     }
 
@@ -256,9 +275,12 @@ impl Calibration {
                 score: picked(&positives.score, &rows),
                 query: Some(rows.iter().map(|&row| code[query[row] as usize]).collect()),
                 group: positives.group.as_ref().map(|x| picked(x, &rows)),
+                grouping: positives.grouping.clone(),
                 rank: positives.rank.as_ref().map(|x| picked(x, &rows)),
                 cumulative_size: positives.cumulative_size.as_ref().map(|x| picked(x, &rows)),
                 relative: positives.relative.as_ref().map(|x| picked(x, &rows)),
+                weight: positives.weight.as_ref().map(|x| picked(x, &rows)),
+                weight_scale: positives.weight_scale,
             },
             evidence: self.evidence.as_ref().map(|evidence| {
                 let rows: Vec<usize> = (0..evidence.query.len())
@@ -273,7 +295,10 @@ impl Calibration {
                     not_retrieved: None,
                 }
             }),
-            summary: Candidates::default(),
+            summary: Candidates {
+                size_unit: self.summary.size_unit.clone(),
+                ..Candidates::default()
+            },
             created: self.created.clone(),
             tamis_version: self.tamis_version.clone(),
             scorer: self.scorer.clone(),

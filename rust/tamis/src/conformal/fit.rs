@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use super::calibration::{Calibration, Candidates, Declaration, Direction, Evidence, Positives, Queries};
 use super::direction::within_query_auc;
+use super::group::Groups;
 use super::identity::Identity;
-use super::summary::Summary;
+use super::summary::{Summary, mean_and_sd};
 use super::units::Column;
 use crate::{Error, Result};
 
@@ -24,10 +25,16 @@ pub struct Input<'a> {
     pub queries_independent: bool,
     /// Document ids.
     pub document: Option<Column>,
-    /// Group ids.
-    pub group: Option<Column>,
+    /// Groups.
+    pub group: Option<&'a [Groups]>,
+    /// What made them, where tamis makes them at use too.
+    pub grouping: Option<String>,
+    /// How much more likely a unit like this row's is in production than in the calibration set: positive, finite.
+    pub weight: Option<&'a [f64]>,
     /// Sizes of the snippets in code points or tokens.
     pub size: Option<&'a [u64]>,
+    /// Which of them.
+    pub size_unit: Option<String>,
     /// Labelled spans.
     pub evidence: Option<LabelledSpans>,
     /// What the scores were made by.
@@ -75,10 +82,17 @@ impl Calibration {
             ("query", &input.query),
             ("topic", &input.topic),
             ("document", &input.document),
-            ("group", &input.group),
         ] {
             check_length(name, n, column.as_ref().map_or(n, Column::len))?;
         }
+        if input.grouping.is_some() && input.group.is_none() {
+            return Err(Error::Needed {
+                what: "grouping=",
+                needs: "group=",
+            });
+        }
+        check_length("group", n, input.group.map_or(n, <[Groups]>::len))?;
+        check_length("weight", n, input.weight.map_or(n, <[f64]>::len))?;
         check_length("size", n, input.size.map_or(n, <[u64]>::len))?;
         if !input.slack.is_finite() || input.slack < 0.0 {
             return Err(Error::Slack { value: input.slack });
@@ -103,7 +117,12 @@ impl Calibration {
             .clone()
             .map(|given| evidence(query, given))
             .transpose()?;
-        let positives = positives(&input, query, &lists, ranked && query.is_some(), queries.as_ref());
+        let mut positives = positives(&input, query, &lists, ranked && query.is_some(), queries.as_ref());
+        if let Some(weight) = input.weight {
+            let (scale, weight) = super::weight::quantised(weight)?;
+            positives.weight = Some(relevant_of(&input, &weight));
+            positives.weight_scale = Some(scale);
+        }
         if let Some(relative) = &positives.relative {
             check_finite("scores relative to their query's mean", relative)?;
         }
@@ -117,6 +136,7 @@ impl Calibration {
                 per_query: (ranked && query.is_some())
                     .then(|| Summary::of(lists.lengths()))
                     .flatten(),
+                size_unit: input.size_unit,
             },
             queries,
             evidence,
@@ -242,28 +262,6 @@ fn queries(input: &Input<'_>, query: &Column, lists: &Lists, ranked: bool) -> Re
     })
 }
 
-/// Mean and standard deviation (divisor n), finite for finite scores of any size.
-fn mean_and_sd(scores: &[f64], rows: &[usize]) -> (f64, f64) {
-    let moments = |scale: f64| {
-        let n = rows.len() as f64;
-        let mean = rows.iter().map(|&row| scores[row] / scale).sum::<f64>() / n;
-        let variance = rows
-            .iter()
-            .map(|&row| (scores[row] / scale - mean).powi(2))
-            .sum::<f64>()
-            / n;
-        (mean * scale, variance.sqrt() * scale)
-    };
-    let (mean, sd) = moments(1.0);
-    if mean.is_finite() && sd.is_finite() {
-        return (mean, sd);
-    }
-    moments(
-        rows.iter()
-            .fold(0.0, |largest, &row| scores[row].abs().max(largest)),
-    )
-}
-
 fn topic_of_query(query: &Column, topic: &Column) -> Result<Vec<String>> {
     let mut found: Vec<Option<u32>> = vec![None; query.names.len()];
     for (row, &code) in query.codes.iter().enumerate() {
@@ -309,8 +307,7 @@ fn positives(
         query: query.map(|query| rows.iter().map(|&row| query.codes[row]).collect()),
         group: input
             .group
-            .as_ref()
-            .map(|group| rows.iter().map(|&row| group.name(row).to_owned()).collect()),
+            .map(|group| rows.iter().map(|&row| group[row].clone()).collect()),
         rank: ranked.then(|| rows.iter().map(|&row| rank[row]).collect()),
         cumulative_size: (ranked && input.size.is_some())
             .then(|| rows.iter().map(|&row| cumulative[row]).collect()),
@@ -319,7 +316,19 @@ fn positives(
                 .map(|&row| input.scores[row] - mean[query.codes[row] as usize])
                 .collect()
         }),
+        grouping: input.grouping.clone(),
+        weight: None,
+        weight_scale: None,
     }
+}
+
+/// A column at the relevant rows.
+fn relevant_of<T: Copy>(input: &Input<'_>, column: &[T]) -> Vec<T> {
+    let relevant = column
+        .iter()
+        .zip(input.relevant)
+        .filter(|(_, relevant)| **relevant);
+    relevant.map(|(&value, _)| value).collect()
 }
 
 fn evidence(query: Option<&Column>, given: LabelledSpans) -> Result<Evidence> {

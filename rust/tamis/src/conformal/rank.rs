@@ -4,7 +4,7 @@ use num_bigint::BigUint;
 
 use super::level::Level;
 use super::select::{self, GroupNumber, Real};
-use crate::filter::Score;
+use crate::keep::Score;
 use crate::{Error, Result};
 
 /// k = ⌈(n+1)(1−alpha)⌉, computed as (n+1) − ⌊(n+1)·p/q⌋ for alpha = p/q.

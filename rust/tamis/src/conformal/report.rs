@@ -4,10 +4,9 @@ use std::fmt;
 
 use super::calibration::{Calibration, Declaration};
 use super::level::Level;
+use super::plan::FEW_UNITS;
 use super::threshold::{Threshold, Unit};
 
-/// Under this many topics the size of the answer is a matter of luck.
-const FEW_UNITS: u64 = 20;
 /// Below this within-query AUC the scores hardly separate.
 const WEAK_AUC: f64 = 0.6;
 

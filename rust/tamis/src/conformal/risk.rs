@@ -2,10 +2,9 @@
 
 use num_bigint::BigUint;
 
-use super::calibration::Calibration;
 use super::level::Level;
+use super::loss::{Losses, Share};
 use super::select;
-use super::threshold::{Target, Threshold, Unit};
 use crate::Result;
 
 /// The order in which a betting bound looks at the units. It must not depend on their losses.
@@ -17,99 +16,69 @@ pub enum Order {
     Seeded(u64),
 }
 
-impl Calibration {
-    /// The smallest threshold with E\[missed\] ≤ alpha · E\[relevant\] for a new unit: total missed over total relevant.
-    ///
-    /// Smallest v with Σ miss(v) − alpha Σ n + (1 − alpha) C ≤ 0, C = `max_positives` a bound on the relevant snippets of
-    /// any unit, old or new; if a unit can have more, nothing is promised (risk control of the shifted loss
-    /// miss − alpha·n; Angelopoulos et al. 2024). Exact; O(n).
-    ///
-    /// # Errors
-    ///
-    /// [`crate::Error::MissingField`] without ids of the unit.
-    pub fn threshold_total(&self, alpha: &Level, unit: Unit, max_positives: u64) -> Result<Threshold> {
-        let (_, n_units) = self.shares(unit)?;
-        let scores = &self.positives.score;
-        let n = BigUint::from(scores.len());
-        // Σ miss ≤ (p·N − (q − p)·C)/q, rounded down.
-        let gain = &n * alpha.numerator();
-        let cost = (alpha.denominator() - alpha.numerator()) * max_positives;
-        let value = if gain < cost {
-            f64::INFINITY
-        } else {
-            let allowed = (gain - cost) / alpha.denominator();
-            let k = usize::try_from(&n - allowed).unwrap_or(usize::MAX);
-            select::kth_smallest(scores, k.max(1))?
-        };
-        Ok(self.made(value, alpha, unit, Target::Total, n_units as u64))
+/// The smallest value with E\[missed\] ≤ alpha · E\[relevant\] for a new unit: total missed over total relevant.
+///
+/// Smallest v with Σ miss(v) − alpha Σ n + (1 − alpha) C ≤ 0, C = `max_positives` a bound on the relevant snippets of
+/// any unit, old or new; if a unit can have more, nothing is promised (risk control of the shifted loss
+/// miss − alpha·n; Angelopoulos et al. 2024). Exact; O(n).
+pub(super) fn total(values: &[f64], alpha: &Level, max_positives: u64) -> Result<f64> {
+    let n = BigUint::from(values.len());
+    // Σ miss ≤ (p·N − (q − p)·C)/q, rounded down.
+    let gain = &n * alpha.numerator();
+    let cost = (alpha.denominator() - alpha.numerator()) * max_positives;
+    if gain < cost {
+        return Ok(f64::INFINITY);
     }
+    let allowed = (gain - cost) / alpha.denominator();
+    let k = usize::try_from(&n - allowed).unwrap_or(usize::MAX);
+    select::kth_smallest(values, k.max(1))
+}
 
-    /// The smallest threshold whose mean recall for a new unit is at least 1 − alpha with probability 1 − delta over
-    /// calibration sets.
-    ///
-    /// Risk-controlling prediction sets (Bates et al. 2021) with the betting p-value of Waudby-Smith & Ramdas (2023): walk
-    /// down from the largest threshold while p(threshold) ≤ delta. `grid` holds the thresholds to try; by default every
-    /// calibration score, between which losses do not change. O(n log n + grid · units).
-    ///
-    /// # Errors
-    ///
-    /// [`crate::Error::MissingField`] without ids of the unit; [`crate::Error::NonFinite`] for a grid value.
-    pub fn threshold_pac(
-        &self,
-        alpha: &Level,
-        delta: &Level,
-        unit: Unit,
-        grid: Option<&[f64]>,
-        order: Order,
-    ) -> Result<Threshold> {
-        let (shares, n_units) = self.shares(unit)?;
-        let mut grid = match grid {
-            Some(grid) => super::pvalue::sorted_scores(grid)?,
-            None => super::pvalue::sorted_scores(&self.positives.score)?,
-        };
-        grid.dedup();
-        let mut place: Vec<usize> = (0..n_units).collect();
-        if let Order::Seeded(seed) = order {
-            shuffle(&mut place, seed);
-        }
-        // Descending by score: as the threshold falls, snippets become missed one after another.
-        let mut falling: Vec<(f64, usize, f64)> = self
-            .positives
-            .score
-            .iter()
-            .zip(&shares)
-            .map(|(&score, share)| {
-                (
-                    score,
-                    place[share.unit],
-                    1.0 / (share.queries as f64 * share.snippets as f64),
-                )
-            })
-            .collect();
-        falling.sort_by(|a, b| b.0.total_cmp(&a.0));
-        let mut losses = vec![0.0; n_units];
-        let (alpha_value, log_inverse_delta) = (alpha.to_f64(), -delta.to_f64().ln());
-        let (mut next, mut value) = (0, f64::INFINITY);
-        for &candidate in grid.iter().rev() {
-            while let Some(&(_, unit, share)) = falling.get(next).filter(|missed| missed.0 > candidate) {
-                losses[unit] += share;
-                next += 1;
-            }
-            if log_wealth(&losses, alpha_value, log_inverse_delta) < log_inverse_delta {
-                break;
-            }
-            value = candidate;
-        }
-        let mut threshold = self.made(value, alpha, unit, Target::Recall, n_units as u64);
-        threshold.delta = Some(delta.clone());
-        Ok(threshold)
+/// The smallest value whose mean loss for a new unit is at most alpha with probability 1 − delta over calibration sets.
+///
+/// Risk-controlling prediction sets (Bates et al. 2021) with the betting p-value of Waudby-Smith & Ramdas (2023): walk
+/// down from the largest value while p(value) ≤ delta. `grid` holds the values to try; by default every item's, between
+/// which losses do not change. O(n log n + grid · units).
+pub(super) fn betting(
+    losses: &Losses,
+    alpha: &Level,
+    delta: &Level,
+    grid: Option<&[f64]>,
+    order: Order,
+) -> Result<f64> {
+    let mut grid = super::pvalue::sorted_scores(grid.unwrap_or(&losses.values))?;
+    grid.dedup();
+    let mut place: Vec<usize> = (0..losses.n_units).collect();
+    if let Order::Seeded(seed) = order {
+        shuffle(&mut place, seed);
     }
+    // Descending by value: as the parameter falls, items become missed one after another.
+    let item = |(&value, share): (&f64, &Share)| {
+        let part = 1.0 / (share.queries as f64 * share.items as f64);
+        (value, place[share.unit], part)
+    };
+    let mut falling: Vec<(f64, usize, f64)> = losses.values.iter().zip(&losses.shares).map(item).collect();
+    falling.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let mut missed = vec![0.0; losses.n_units];
+    let (alpha, log_inverse_delta) = (alpha.to_f64(), -delta.to_f64().ln());
+    let (mut next, mut value) = (0, f64::INFINITY);
+    for &candidate in grid.iter().rev() {
+        while let Some(&(_, unit, share)) = falling.get(next).filter(|item| item.0 > candidate) {
+            missed[unit] += share;
+            next += 1;
+        }
+        if log_wealth(&missed, alpha, log_inverse_delta) < log_inverse_delta {
+            break;
+        }
+        value = candidate;
+    }
+    Ok(value)
 }
 
 /// The largest log of a gambler's wealth who bets against "the mean loss exceeds alpha", over all prefixes.
 ///
 /// p = 1/max wealth is a valid p-value (Ville), with the bets of Waudby-Smith & Ramdas 2023, section 3.
-fn log_wealth(losses: &[f64], alpha: f64, log_inverse_delta: f64) -> f64 {
+pub(super) fn log_wealth(losses: &[f64], alpha: f64, log_inverse_delta: f64) -> f64 {
     let n = losses.len() as f64;
     let (mut sum, mut squares, mut variance) = (0.0, 0.0, 0.25);
     let (mut log, mut largest) = (0.0_f64, f64::NEG_INFINITY);

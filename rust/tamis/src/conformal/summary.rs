@@ -41,6 +41,29 @@ impl Summary {
     }
 }
 
+/// Mean and standard deviation (divisor n), finite for finite scores of any size. The sum depends on the
+/// order of `rows`: ascending by (score, position) wherever it is taken.
+pub(crate) fn mean_and_sd(scores: &[f64], rows: &[usize]) -> (f64, f64) {
+    let moments = |scale: f64| {
+        let n = rows.len() as f64;
+        let mean = rows.iter().map(|&row| scores[row] / scale).sum::<f64>() / n;
+        let variance = rows
+            .iter()
+            .map(|&row| (scores[row] / scale - mean).powi(2))
+            .sum::<f64>()
+            / n;
+        (mean * scale, variance.sqrt() * scale)
+    };
+    let (mean, sd) = moments(1.0);
+    if mean.is_finite() && sd.is_finite() {
+        return (mean, sd);
+    }
+    moments(
+        rows.iter()
+            .fold(0.0, |largest, &row| scores[row].abs().max(largest)),
+    )
+}
+
 /// Minimum, quartiles and maximum of the finite scores: for each level the ⌈level·n⌉-th smallest, the smallest for level 0.
 ///
 /// `None` without a finite score. O(n); copies the scores only when some are not finite.

@@ -3,12 +3,10 @@
 use std::fmt;
 
 use num_bigint::BigUint;
-use num_integer::Integer;
 
-use super::calibration::Calibration;
+use super::family::Family;
 use super::identity::Identity;
 use super::level::Level;
-use super::select;
 use crate::{Error, Result};
 
 /// What is new in production: the unit that a promise averages over.
@@ -23,6 +21,9 @@ pub enum Unit {
 }
 
 impl Unit {
+    /// Every unit.
+    pub const ALL: [Self; 3] = [Self::Topic, Self::Query, Self::Snippet];
+
     /// The word used in arguments, files and reports.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -49,22 +50,42 @@ pub enum Target {
     Recall,
     /// Total missed over total relevant.
     Total,
+    /// That nothing relevant is dropped: the mean share of queries of which everything relevant is kept.
+    All,
+    /// The mean share of labelled spans that a kept snippet holds.
+    Evidence,
 }
 
 impl Target {
+    /// Every target.
+    pub const ALL: [Self; 4] = [Self::Recall, Self::Total, Self::All, Self::Evidence];
+
     /// The word used in arguments, files and reports.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Recall => "recall",
             Self::Total => "total",
+            Self::All => "all",
+            Self::Evidence => "evidence",
         }
     }
 }
 
-/// Keep a snippet iff score ≤ value + slack.
+/// What weights by another mix of units cost.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Shift {
+    /// (Σ w)² / Σ w²: units without weights that these are worth (Kish 1965).
+    pub effective_units: f64,
+    /// The new unit's part of all weight: what is set aside for it.
+    pub mass_at_infinity: f64,
+}
+
+/// Keep a snippet iff its value in the family is at most `value` + slack: its score ≤ value + slack, in the family of thresholds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Threshold {
-    /// The threshold; +∞ keeps everything; never NaN.
+    /// What the parameter is compared with.
+    pub family: Family,
+    /// The family's parameter; +∞ keeps everything; never NaN.
     pub value: f64,
     /// How far above `value` a score may lie and still be kept.
     pub slack: f64,
@@ -80,8 +101,14 @@ pub struct Threshold {
     pub n_cal: u64,
     /// Units with at least one relevant snippet.
     pub n_units: u64,
+    /// For a promise about another mix of units.
+    pub shift: Option<Shift>,
     /// 1st and 99th percentile of the number of candidates per calibration query, where known.
     pub candidates_range: Option<(f64, f64)>,
+    /// 1st and 99th percentile of the sizes of calibration candidates, where known.
+    pub size_range: Option<(f64, f64)>,
+    /// What sizes are counted in, where it was said.
+    pub size_unit: Option<String>,
     /// What scores must be made by.
     pub scorer: Option<Identity>,
     /// What snippets must be cut by.
@@ -95,10 +122,20 @@ impl Threshold {
     ///
     /// [`Error::NanThreshold`].
     pub fn fixed(value: f64) -> Result<Self> {
+        Self::fixed_in(Family::Threshold, value)
+    }
+
+    /// As [`Threshold::fixed`], of any family.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NanThreshold`].
+    pub fn fixed_in(family: Family, value: f64) -> Result<Self> {
         if value.is_nan() {
             return Err(Error::NanThreshold);
         }
         Ok(Self {
+            family,
             value,
             slack: 0.0,
             alpha: None,
@@ -107,7 +144,10 @@ impl Threshold {
             target: None,
             n_cal: 0,
             n_units: 0,
+            shift: None,
             candidates_range: None,
+            size_range: None,
+            size_unit: None,
             scorer: None,
             chunker: None,
         })
@@ -119,14 +159,27 @@ impl Threshold {
     }
 
     /// The number of units that a finite threshold needs at this alpha: ⌈1/alpha⌉ − 1. `None` where that is not the rule:
-    /// for a fixed threshold, a promise with delta, and the total target.
+    /// for a fixed threshold, a promise with delta, the total target, and weighted units.
     pub fn n_units_needed(&self) -> Option<BigUint> {
-        if self.delta.is_some() || self.target == Some(Target::Total) {
+        if self.delta.is_some() || self.target == Some(Target::Total) || self.shift.is_some() {
             return None;
         }
-        self.alpha
-            .as_ref()
-            .map(|alpha| alpha.denominator().div_ceil(alpha.numerator()) - 1_u32)
+        self.alpha.as_ref().map(super::plan::units_needed)
+    }
+
+    /// What its user should know of before relying on it: weights so uneven that few units carry the promise.
+    pub fn warning(&self) -> Option<String> {
+        let (shift, alpha) = self.shift.as_ref().zip(self.alpha.as_ref())?;
+        let needed = 2.0 / alpha.to_f64();
+        (shift.effective_units < needed).then(|| {
+            format!(
+                "weighted calibration: {} {} are worth {:.1} without weights, fewer than 2/alpha = {needed:.0}; \
+                 the threshold rests on few of them, and varies accordingly",
+                self.n_units,
+                self.unit.map_or("units", Unit::plural),
+                shift.effective_units,
+            )
+        })
     }
 
     /// The largest score that is kept.
@@ -206,101 +259,25 @@ fn check(part: &'static str, calibrated: Option<&Identity>, used: Option<&Identi
 impl fmt::Display for Threshold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some((alpha, unit)) = self.alpha.as_ref().zip(self.unit) else {
-            return write!(f, "fixed threshold {}: no promise", self.value);
+            let what = match self.family {
+                Family::Threshold => "threshold",
+                Family::Relative => "relative threshold",
+                Family::TopK => "top-k",
+                Family::Tokens => "token budget",
+            };
+            return write!(f, "fixed {what} {}: no promise", self.value);
         };
+        write!(f, "alpha {alpha}, ")?;
+        if let Some(delta) = &self.delta {
+            write!(f, "delta {delta}, ")?;
+        }
+        write!(f, "unit {}", unit.as_str())?;
+        if let Some(target) = self.target.filter(|&target| target != Target::Recall) {
+            write!(f, ", target {}", target.as_str())?;
+        }
         if self.keeps_everything() {
-            return write!(
-                f,
-                "alpha {alpha}, unit {}: +infinity, keeps everything",
-                unit.as_str()
-            );
+            return write!(f, ": +infinity, keeps everything");
         }
-        write!(f, "alpha {alpha}, unit {}: {}", unit.as_str(), self.value)
-    }
-}
-
-impl Calibration {
-    /// The smallest threshold that keeps the promise at alpha for a new unit; +∞ when the units are too few.
-    ///
-    /// * Snippet: P(score ≤ threshold) ≥ 1 − alpha, marginally, for a relevant snippet exchangeable with the pooled ones:
-    ///   the ⌈(n+1)(1−alpha)⌉-th smallest (Vovk et al. 2005).
-    /// * Topic, query: E\[share of relevant snippets missed\] ≤ alpha, marginally, for a new unit exchangeable with the
-    ///   calibration units: (Σ miss + 1)/(K + 1) ≤ alpha (conformal risk control with B = 1, Angelopoulos et al. 2024;
-    ///   the quantile of hierarchical conformal prediction, Lee, Barber & Willett 2023, after Dunn, Wasserman & Ramdas
-    ///   2022). A topic's miss is the mean over its queries; units without a relevant snippet are left out, so the
-    ///   promise is for answerable units.
-    ///
-    /// Exact: integers throughout. O(n) for the selection, O(n log n) where topics are joined from documents.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::MissingField`] when the unit asks for ids that were not given.
-    pub fn threshold(&self, alpha: &Level, unit: Unit) -> Result<Threshold> {
-        let scores = &self.positives.score;
-        let (value, n_units) = match unit {
-            Unit::Snippet => {
-                let k = super::rank::conformal_rank(scores.len() as u64, alpha);
-                let k = usize::try_from(k).unwrap_or(usize::MAX);
-                (select::kth_smallest(scores, k)?, scores.len() as u64)
-            }
-            Unit::Query | Unit::Topic => self.risk_controlled(alpha, unit)?,
-        };
-        Ok(self.made(value, alpha, unit, Target::Recall, n_units))
-    }
-
-    /// A threshold of this calibration.
-    pub(crate) fn made(
-        &self,
-        value: f64,
-        alpha: &Level,
-        unit: Unit,
-        target: Target,
-        n_units: u64,
-    ) -> Threshold {
-        Threshold {
-            value,
-            slack: self.slack,
-            alpha: Some(alpha.clone()),
-            delta: None,
-            unit: Some(unit),
-            target: Some(target),
-            n_cal: self.positives.score.len() as u64,
-            n_units,
-            candidates_range: self.candidates_range(),
-            scorer: self.scorer.clone(),
-            chunker: self.chunker.clone(),
-        }
-    }
-
-    /// Threshold and number of units. Each relevant snippet weighs its share of its unit's loss.
-    fn risk_controlled(&self, alpha: &Level, unit: Unit) -> Result<(f64, u64)> {
-        let (shares, n_units) = self.shares(unit)?;
-        let n_units = n_units as u64;
-
-        // Classes of equal weight 1/d: few, since most queries have few relevant snippets.
-        let mut class_of = std::collections::HashMap::new();
-        let mut denominators: Vec<BigUint> = Vec::new();
-        let mut items: Vec<select::Weighted> = Vec::with_capacity(shares.len());
-        for (share, &score) in shares.iter().zip(&self.positives.score) {
-            let class = *class_of
-                .entry((share.queries, share.snippets))
-                .or_insert_with(|| {
-                    denominators.push(BigUint::from(share.queries) * share.snippets);
-                    u32::try_from(denominators.len() - 1).unwrap_or(u32::MAX)
-                });
-            items.push((score, class));
-        }
-        let one = denominators
-            .iter()
-            .fold(BigUint::from(1_u32), |lcm, d| lcm.lcm(d));
-        let weights: Vec<BigUint> = denominators.iter().map(|d| &one / d).collect();
-
-        // (Σ miss + 1)/(K + 1) ≤ alpha, times the least common multiple `one`.
-        let allowed = alpha.floor_mul(&(&one * (n_units + 1)));
-        if allowed < one {
-            return Ok((f64::INFINITY, n_units));
-        }
-        let required = &one * (n_units + 1) - allowed;
-        Ok((select::weighted(&mut items, &weights, &required), n_units))
+        write!(f, ": {}", self.value)
     }
 }

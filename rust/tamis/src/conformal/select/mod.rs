@@ -23,7 +23,7 @@ mod weighted;
 pub use groups::GroupNumber;
 use pass::{Kernel, Stop, Tally};
 pub use real::Real;
-pub(crate) use weighted::{Weighted, weighted};
+pub(crate) use weighted::{Required, Weight, Weighted, weighted};
 
 use crate::{Error, Result};
 

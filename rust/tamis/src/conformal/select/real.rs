@@ -1,7 +1,7 @@
 //! The two precisions that scores come in, and their order as integers.
 
 /// A precision that scores are selected in: `f32` or `f64`. Sealed: the kernels know these two.
-pub trait Real: crate::filter::Score + PartialOrd + Default + Send + Sync {
+pub trait Real: crate::keep::Score + PartialOrd + Default + Send + Sync {
     /// Digits of 16 bits in a key.
     const DIGITS: u32;
     /// Above every score.
