@@ -608,8 +608,8 @@ class Calibration:
               unit; needs `max_positives`.
             - "all": nothing relevant is dropped, in a mean share 1 - alpha of queries.
             - "evidence": the mean share of labelled spans that a kept snippet holds; each span
-              counts once, with its best snippet. Needs labelled spans; a span in no snippet is
-              missed by every threshold, so too many of them make it infinite.
+              counts once, with its best snippet. Needs labelled spans. A span in no snippet was lost
+              before scoring: it is left out here and counted in the report.
         family : {"threshold", "relative", "top_k", "tokens"}
             Which rules to choose from: `Threshold`, `RelativeThreshold`, `TopK`, `TokenBudget`. The
             promise is the same; how much is removed is not.
